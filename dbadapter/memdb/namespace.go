@@ -103,7 +103,7 @@ func (n *namespace) commit(_ context.Context, r *queue.Request[*batch]) error {
 	parts := grouped.Decide([]*queue.Request[*batch]{r}, func(*namespace) *commit.Group {
 		return commit.NewGroup(n.Hasher, func(indices []dbadapter.Index) []commit.Loaded { return held(n.data.buckets, indices) })
 	})
-	if p := parts[0]; r.Err == nil && len(p.Group.Touched()) > 0 {
+	for _, p := range parts {
 		n.land(p)
 	}
 	return r.Err

@@ -41,24 +41,18 @@ func (w *writer) commit(group []*queue.Request[*batch], wait func()) (land func(
 	return nil
 }
 
-// write commits what the parts touch as one transaction, and lets observers and new
+// write commits the parts as one transaction, and lets observers and new
 // snapshots see it in one step.
 func (w *writer) write(parts []*part) error {
-	touched := parts[:0:0]
-	for _, p := range parts {
-		if len(p.Group.Touched()) > 0 {
-			touched = append(touched, p)
-		}
-	}
-	if len(touched) == 0 {
+	if len(parts) == 0 {
 		return nil
 	}
 	return w.transact(func(b *pgx.Batch, _ *head) {
-		for _, p := range touched {
+		for _, p := range parts {
 			stage(b, p)
 		}
 	}, func() {
-		for _, p := range touched {
+		for _, p := range parts {
 			p.Namespace.show(p.Meta)
 			if p.Namespace.Observe != nil {
 				p.Namespace.Observe(p.Changes)

@@ -45,13 +45,13 @@ func TestCompactionEnds(t *testing.T) {
 		t.Helper()
 		value := make([]byte, 1000)
 		value[0] = byte(round)
-		load := d.Load()
+		txn := d.Begin()
 		for i := range entries {
-			if err := load.Set(fmt.Appendf(nil, "key %08d", i), value); err != nil {
+			if err := txn.Set(fmt.Appendf(nil, "key %08d", i), value); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := load.Flush(); err != nil {
+		if err := txn.Commit(); err != nil {
 			t.Fatal(err)
 		}
 	}

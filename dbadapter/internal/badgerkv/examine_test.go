@@ -17,13 +17,13 @@ import (
 func filled(t *testing.T, dir string) *db {
 	t.Helper()
 	d := opened(t, dir)
-	batch := d.Load()
+	txn := d.Begin()
 	for i := range 4000 {
-		if err := batch.Set(fmt.Appendf(nil, "key %d", i), make([]byte, 100)); err != nil {
+		if err := txn.Set(fmt.Appendf(nil, "key %d", i), make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := batch.Flush(); err != nil {
+	if err := txn.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil { // Badger flushes

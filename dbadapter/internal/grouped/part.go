@@ -1,6 +1,8 @@
 package grouped
 
 import (
+	"slices"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
@@ -17,7 +19,7 @@ type Part[N Own] struct {
 }
 
 // Decide runs the batches one after another, those of a namespace in a group that start
-// makes, and sets each caller's outcomes.
+// makes, and sets each caller's outcomes. It returns what changes something.
 func Decide[N Own](requests []*queue.Request[*Batch[N]], start func(N) *commit.Group) []*Part[N] {
 	var parts []*Part[N]
 	of := make(map[N]*commit.Group)
@@ -29,7 +31,7 @@ func Decide[N Own](requests []*queue.Request[*Batch[N]], start func(N) *commit.G
 		}
 		b.Outcomes, r.Err = of[b.Namespace].Batch(b.Items)
 	}
-	return parts
+	return slices.DeleteFunc(parts, func(p *Part[N]) bool { return len(p.Group.Touched()) == 0 })
 }
 
 // Fail ends each request that has no error yet with err.

@@ -38,8 +38,6 @@ type DB interface {
 	View() View
 	// Begin begins a transaction, which is committed whole or not at all.
 	Begin() Txn
-	// Load begins writes that need not be whole.
-	Load() Loader
 	// DropPrefix removes all entries with a prefix. No view and no transaction is open.
 	DropPrefix(prefix []byte) error
 	// Size is that of all tables.
@@ -132,17 +130,6 @@ const (
 
 // ErrTooBig: a transaction does not fit into one commit of the database.
 var ErrTooBig = errors.New("too much for one commit")
-
-// Loader takes writes in bulk, in an order of its own: a key is written once at
-// most between two calls of Flush. What it has taken is on the disk once Flush
-// returns.
-type Loader interface {
-	Set(key, value []byte) error
-	Delete(key []byte) error
-	Flush() error
-	// Cancel ends the loader; what has not been flushed may be there or not.
-	Cancel()
-}
 
 // Commits is how a compaction writes and waits beside the commits of a store.
 type Commits interface {

@@ -158,10 +158,13 @@ func (c *committer) stageAll(parts []*part, beside bool, wait func()) (_ *prepar
 			}
 		}
 	}
-	p := &prepared{txn: c.store.db.Begin()}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	p := &prepared{txn: c.store.db.Begin(), staged: parts}
 	defer func() {
 		*p.arena, c.arena = c.arena, nil
-		if err != nil || len(p.staged) == 0 {
+		if err != nil {
 			c.discard(p)
 		}
 	}()
@@ -171,16 +174,9 @@ func (c *committer) stageAll(parts []*part, beside bool, wait func()) (_ *prepar
 	}
 	c.arena = (*p.arena)[:0]
 	for _, part := range parts {
-		if len(part.Group.Touched()) == 0 {
-			continue
-		}
 		if err := c.stage(p.txn, part, beside); err != nil {
 			return nil, err
 		}
-		p.staged = append(p.staged, part)
-	}
-	if len(p.staged) == 0 {
-		return nil, nil
 	}
 	if c.head, err = c.stageHead(p.txn); err != nil {
 		return nil, err

@@ -100,28 +100,74 @@ func (d *diskGuard) ask(least int64, needed func(free int64) int64) error {
 	return nil
 }
 
-// loader is a Loader of db that asks for room before each lookAfter bytes.
+// loader writes in bulk what need not be whole. It commits in pieces, and asks for room before
+// each. What it has taken is on the disk once Flush returns.
 type loader struct {
-	kv.Loader
+	db    kv.DB
 	disk  *diskGuard
-	taken int
+	txn   kv.Txn // nil: there is nothing to commit
+	taken int    // by the transaction
 }
 
-const lookAfter = 1 << 20
+const (
+	loadPiece = kv.MaxTxn / 2
+	// loadEntry is what an entry counts for beside its bytes: Badger bounds the entries of a
+	// commit, too, to some 52,000.
+	loadEntry = 64
+)
 
-func (d *diskGuard) load(db kv.DB) kv.Loader {
+func (d *diskGuard) load(db kv.DB) *loader {
 	d.need = func() int64 { return db.Need(false) }
-	return &loader{db.Load(), d, lookAfter}
+	return &loader{db: db, disk: d}
 }
 
+// Set and Delete: the slices stay as they are until Flush.
 func (l *loader) Set(key, value []byte) error {
-	if l.taken += len(key) + len(value); l.taken >= lookAfter {
-		if err := l.disk.write(); err != nil {
+	if err := l.take(len(key) + len(value)); err != nil {
+		return err
+	}
+	return l.txn.Set(key, value)
+}
+
+func (l *loader) Delete(key []byte) error {
+	if err := l.take(len(key)); err != nil {
+		return err
+	}
+	return l.txn.Delete(key)
+}
+
+// take makes sure that there is a transaction, and that it has room for an entry.
+func (l *loader) take(bytes int) error {
+	if l.taken >= loadPiece {
+		if err := l.Flush(); err != nil {
 			return err
 		}
-		l.taken = 0
 	}
-	return l.Loader.Set(key, value)
+	l.taken += bytes + loadEntry
+	if l.txn != nil {
+		return nil
+	}
+	l.txn = l.db.Begin()
+	return l.disk.write()
+}
+
+func (l *loader) Flush() error {
+	defer l.Cancel()
+	if l.txn == nil {
+		return nil
+	}
+	if err := l.txn.Commit(); err != nil {
+		return fmt.Errorf("write to the database: %w", err)
+	}
+	return nil
+}
+
+// Cancel gives up what has not been committed. Idempotent.
+func (l *loader) Cancel() {
+	if l.txn != nil {
+		l.txn.Discard()
+	}
+	l.txn, l.taken = nil, 0
 }
 
 // need asks the engine, while it is open.

@@ -72,14 +72,7 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 	}()
 	out := disk.load(db)
 	defer out.Cancel()
-	m, err = eachEntry(view, progress, func(n uint64, key, value []byte) error {
-		if n%loadPieces == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		return out.Set(key, value)
-	})
+	m, err = eachEntry(ctx, view, progress, out.Set)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -99,29 +92,24 @@ func readBack(ctx context.Context, dir string, engine kv.Engine, progress func(i
 	defer func() { err = errors.Join(err, db.Close()) }()
 	view := db.View()
 	defer view.Close()
-	return eachEntry(view, progress, func(n uint64, _, _ []byte) error {
-		if n%loadPieces == 0 {
-			return ctx.Err()
-		}
-		return nil
-	})
+	return eachEntry(ctx, view, progress, func(_, _ []byte) error { return nil })
 }
 
-// eachEntry calls do with the number, the key and the value of each entry; the slices
-// are the callee's.
-func eachEntry(view kv.View, progress func(int64), do func(n uint64, key, value []byte) error) (m Moved, err error) {
+// eachEntry calls do with the key and the value of each entry; the slices are the callee's.
+func eachEntry(ctx context.Context, view kv.View, progress func(int64), do func(key, value []byte) error) (m Moved, err error) {
 	sum := sha256.New()
 	unread, err := readEntries(view, nil, nil, func(key, value []byte) error {
-		writeSized(sum, key)
-		writeSized(sum, value)
-		if err := do(m.Entries, key, value); err != nil {
-			return err
-		}
-		m.Entries++
-		if m.Bytes += int64(len(key) + len(value)); m.Entries%loadPieces == 0 {
+		if m.Entries%loadPieces == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			progress(m.Bytes)
 		}
-		return nil
+		writeSized(sum, key)
+		writeSized(sum, value)
+		m.Entries++
+		m.Bytes += int64(len(key) + len(value))
+		return do(key, value)
 	})
 	copy(m.Digest[:], sum.Sum(nil))
 	progress(m.Bytes)

@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func dump(t testing.TB, s *Store) map[string]string {
 	view := s.db.View()
 	defer view.Close()
 	out := map[string]string{}
-	_, err := eachEntry(view, func(int64) {}, func(_ uint64, key, value []byte) error {
+	_, err := eachEntry(context.Background(), view, func(int64) {}, func(key, value []byte) error {
 		out[fmt.Sprintf("%q", key)] = string(value)
 		return nil
 	})

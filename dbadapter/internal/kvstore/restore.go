@@ -49,7 +49,7 @@ type restorer struct {
 	ctx     context.Context
 	db      kv.DB
 	disk    *diskGuard
-	batch   kv.Loader
+	batch   *loader
 	before  kv.View                          // as of the copy before; what this one replaces is looked up in it
 	present map[uint32]dbadapter.NamespaceID // the numbers that have entries
 	named   map[uint32]layout.Meta           // those that the last copy has, and their heads

@@ -17,8 +17,9 @@ func TestLargeBlocksAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	d := written(t, dir, 60)
 	value := bytes.Repeat([]byte("large"), 200_000)
-	load := d.Load()
-	if err := errors.Join(load.Set([]byte("large"), value), load.Flush(), d.Compact(t.Context(), nil)); err != nil {
+	txn := d.Begin()
+	defer txn.Discard()
+	if err := errors.Join(txn.Set([]byte("large"), value), txn.Commit(), d.Compact(t.Context(), nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Examine(t.Context()); err != nil {

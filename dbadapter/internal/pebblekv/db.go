@@ -59,8 +59,6 @@ func (d *db) Begin() kv.Txn {
 // batch as it grows.
 const keptBatch = 8 << 20
 
-func (d *db) Load() kv.Loader { return &loader{db: d, batch: d.pebble.NewBatch()} }
-
 func (d *db) DropPrefix(prefix []byte) error {
 	return d.commit(func() error { return d.pebble.DeleteRange(prefix, behind(prefix), d.write) })
 }

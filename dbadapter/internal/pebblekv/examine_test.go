@@ -20,14 +20,15 @@ func written(t *testing.T, dir string, entries int) *db {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	load := opened.Load()
+	txn := opened.Begin()
+	defer txn.Discard()
 	for i := range entries {
-		if err := load.Set(fmt.Appendf(nil, "key %06d", i), fmt.Appendf(nil, "%0100d", i)); err != nil {
+		if err := txn.Set(fmt.Appendf(nil, "key %06d", i), fmt.Appendf(nil, "%0100d", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d := opened.(*db)
-	if err := errors.Join(load.Flush(), d.pebble.Flush()); err != nil {
+	if err := errors.Join(txn.Commit(), d.pebble.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -106,8 +107,9 @@ func TestCompactionsTellOfDamage(t *testing.T) {
 	}
 	defer opened.Close()
 	again := opened.(*db)
-	load := opened.Load()
-	if err := errors.Join(load.Set([]byte("key 000010"), []byte("v")), load.Flush(), again.pebble.Flush()); err != nil {
+	txn := opened.Begin()
+	defer txn.Discard()
+	if err := errors.Join(txn.Set([]byte("key 000010"), []byte("v")), txn.Commit(), again.pebble.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	if err := again.Compact(t.Context(), nil); !errors.Is(err, dbadapter.ErrCorrupt) {
