@@ -39,10 +39,7 @@ func (p *process) round() {
 type rounds struct{ *process }
 
 func (r rounds) Sync(ctx context.Context, part *node.Part, remote node.ID) (reached bool, err error) {
-	sh := r.bare()
-	if part.Set() != nil {
-		sh = r.of(part.Set())
-	}
+	sh := r.served(part)
 	if r.ns == nil || sh == nil {
 		return false, syncing.ErrSkipped
 	}

@@ -70,33 +70,26 @@ func (p *process) open(s *node.State) (err error) {
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save, Drop: n.drop,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-			if s, ok := n.cluster.shardOf(id); ok {
-				return openStore(n.disk, shardName(s), id, h, logOptions{id: n.logID(2 + uint64(s)), keeps: n.cluster.LogKeeps}, n.wall.now, observe)
-			}
-			if id != n.cluster.keys.ID || p.cut() {
-				p.control, err = openStore(n.disk, "control-", id, h, logOptions{id: n.logID(1)}, n.wall.now, observe)
-				if err == nil {
-					p.control.admitted = n.crash.count
-				}
-				return p.control, err
-			}
 			o := logOptions{id: n.logID(0), keeps: n.cluster.LogKeeps}
-			if n.cluster.Logs {
-				o.changed = func(c *check.Change) { p.changed(o.id, c) }
+			if s, ok := n.cluster.shardOf(id); ok {
+				o.id = n.logID(2 + uint64(s))
+				return openStore(n.disk, shardName(s), id, h, o, n.wall.now, observe)
 			}
-			p.store, err = openStore(n.disk, "", id, h, o, n.wall.now, observe)
+			if id == n.cluster.keys.ID && !p.cut() {
+				if n.cluster.Logs {
+					o.changed = func(c *check.Change) { p.changed(o.id, c) }
+				}
+				return openStore(n.disk, "", id, h, o, n.wall.now, observe)
+			}
+			control, err := openStore(n.disk, "control-", id, h, logOptions{id: n.logID(1)}, n.wall.now, observe)
 			if err == nil {
-				p.shard.hear()
+				control.admitted = n.crash.count
 			}
-			return p.store, err
+			return control, err
 		},
 	})
 	if err != nil {
 		return err
-	}
-	if !p.cut() {
-		p.set = p.ns.Sets()[0]
-		return nil
 	}
 	for _, set := range p.ns.Sets() {
 		p.drive(set)

@@ -56,8 +56,7 @@ type process struct {
 	core      *node.Node
 	ns        *node.Namespace // nil until the node has joined
 	*shard                    // the records of a namespace that is not cut into shards; of another one nothing
-	shards    []*shard        // that are open, by number
-	control   *store          // of the control namespace
+	shards    []*shard        // that are open, by number; *shard itself if the namespace is not cut
 	drawn     [node.Purposes]uint64
 	sessions  []*session
 	conns     []*conn

@@ -58,9 +58,6 @@ func (c carrier) Sync(with, _ node.ID, done func(by node.ID, err error)) {
 
 // alike is what another process drives of the same set; nil: it does not hold it.
 func (sh *shard) alike(q *process) *shard {
-	if !q.cut() {
-		return q.shard
-	}
 	if i := slices.IndexFunc(q.shards, func(o *shard) bool { return o.set.Shard() == sh.set.Shard() }); i >= 0 {
 		return q.shards[i]
 	}

@@ -58,7 +58,7 @@ func (m *meeting) serve(ctx context.Context, c *conn) {
 
 // served is what a session about a part is of.
 func (p *process) served(part *node.Part) *shard {
-	if part.Set() == nil && p.cut() {
+	if part.Set() == nil {
 		return p.bare()
 	}
 	return p.of(part.Set())

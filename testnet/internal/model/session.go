@@ -243,7 +243,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
 		e.Alike = Common(x.sums, y.sums)
 		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.struck()
-		if y.process.node.process == y.process && (!y.process.cut() || slices.Contains(y.process.shards, y.shard)) { // it has not left the shard
+		if y.process.node.process == y.process && slices.Contains(y.process.shards, y.shard) { // it has not left the shard
 			e.After[1] = y.shard.records()
 		}
 		e.Quiet = e.Quiet && y.shard.applied == y.at+y.applied

@@ -97,9 +97,6 @@ func (sh *shard) took() int {
 
 // everything is the records of all sets, by key.
 func (p *process) everything() (all []dbadapter.Record) {
-	if !p.cut() {
-		return p.records()
-	}
 	for _, sh := range p.shards {
 		all = append(all, sh.records()...)
 	}
@@ -107,22 +104,11 @@ func (p *process) everything() (all []dbadapter.Record) {
 	return all
 }
 
-// driven are the sets that are open.
-func (p *process) driven() []*shard {
-	if p.cut() {
-		return p.shards
-	}
-	return []*shard{p.shard}
-}
-
 // cut reports whether the namespace is cut into shards.
 func (p *process) cut() bool { return p.node.cluster.Rule != nil }
 
 // of is what drives a set; nil: it is being opened, or was left.
 func (p *process) of(set *node.Set) *shard {
-	if !p.cut() {
-		return p.shard
-	}
 	if i := slices.IndexFunc(p.shards, func(sh *shard) bool { return sh.set == set }); i >= 0 {
 		return p.shards[i]
 	}
@@ -132,6 +118,9 @@ func (p *process) of(set *node.Set) *shard {
 // drive begins to drive a set that is open.
 func (p *process) drive(set *node.Set) {
 	sh := p.bare()
+	if !p.cut() {
+		sh = p.shard
+	}
 	sh.set, sh.store = set, set.Store.(*store)
 	sh.hear()
 	p.shards = append(p.shards, sh)
@@ -257,7 +246,7 @@ func (n *Node) ToArrange() bool { return n.process != nil && (n.process.moving |
 
 // Shards are the numbers of the shards that the node holds.
 func (n *Node) Shards() (all []int) {
-	if n.process != nil {
+	if n.process != nil && n.process.cut() {
 		for _, sh := range n.process.shards {
 			all = append(all, int(sh.set.Shard()))
 		}
@@ -332,7 +321,7 @@ func (n *Node) Holdings(cells int) (all []Holding, err error) {
 	if n.process == nil || n.process.ns == nil {
 		return nil, nil
 	}
-	for _, sh := range n.process.driven() {
+	for _, sh := range n.process.shards {
 		sh.dumped = -1 // read anew
 		h := Holding{Shard: int(sh.set.Shard()), keys: sh.set.Keys, Records: sh.records(), Settled: !sh.set.Recovers()}
 		h.Kept.Digest, h.Kept.Records, _ = sh.set.Live.State()

@@ -58,7 +58,7 @@ func (n *Node) State() (sum dbadapter.Digest, records uint64) {
 	if n.process.ns == nil {
 		return sum, 0
 	}
-	for _, sh := range n.process.driven() {
+	for _, sh := range n.process.shards {
 		d, count, _ := sh.set.Live.State()
 		sum, records = sum.Add(d), records+count
 	}
@@ -78,7 +78,7 @@ func (sh *shard) cells(most int) ([]rateless.Cell, error) {
 // sync.
 func (n *Node) Busy() bool {
 	p := n.process
-	return p != nil && (len(p.sessions) > 0 || p.routing > 0 || p.ns != nil && slices.ContainsFunc(p.driven(), func(sh *shard) bool { return len(sh.store.waiting) > 0 }))
+	return p != nil && (len(p.sessions) > 0 || p.routing > 0 || slices.ContainsFunc(p.shards, func(sh *shard) bool { return len(sh.store.waiting) > 0 }))
 }
 
 // Member reports whether the node is a member, as far as it knows.
@@ -153,7 +153,7 @@ func (n *Node) Latest() dbadapter.Timestamp {
 		return 0
 	}
 	var latest dbadapter.Timestamp
-	for _, sh := range n.process.driven() {
+	for _, sh := range n.process.shards {
 		latest = max(latest, sh.store.Ceiling())
 	}
 	if ahead := n.process.ns.Ahead(); ahead > 0 {

@@ -105,10 +105,7 @@ func (p *process) linger() {
 
 // flush syncs the disk, which may be full.
 func (p *process) flush() {
-	if p.ns == nil {
-		return
-	}
-	for _, sh := range p.driven() {
+	for _, sh := range p.shards {
 		sh.store.flush()
 	}
 }
