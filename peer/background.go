@@ -15,7 +15,6 @@ import (
 // schedule decides which peer is next, and when. A round begins at once where others are
 // to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
-	n.soon(n.collectBodies)
 	r := &rounds{node: n}
 	defer r.running.Wait()
 	schedule := n.core.Schedule
@@ -67,34 +66,14 @@ func (r *rounds) Go(ctx context.Context, f func(ctx context.Context)) {
 	r.running.Go(func() { f(ctx) })
 }
 
-// collectBodies collects large values that nothing names, by placement writer, until the node closes.
-func (n *Node) collectBodies() {
-	var running sync.WaitGroup
-	defer running.Wait()
-	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round / 4 {
-		for _, ns := range n.Namespaces() {
-			if ns.core.Bodied() {
-				running.Go(ns.collectBodies)
-			}
+// collectBodies collects large values that nothing names, by placement writer, until the context ends.
+func (ns *Namespace) collectBodies(ctx context.Context) {
+	for pause := bodies.FirstRound; machine.Sleep(ctx, pause) == nil; pause = bodies.Round {
+		if gone, err := ns.hosts.CollectBodies(ctx); err != nil && ctx.Err() == nil {
+			ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
+		} else if gone > 0 {
+			ns.node.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
 		}
-	}
-}
-
-// collectBodies is one round, unless the last one is still under way, or has ended less than bodies.Round ago.
-func (ns *Namespace) collectBodies() {
-	if !ns.collecting.TryLock() {
-		return
-	}
-	defer ns.collecting.Unlock()
-	if ns.node.awake.Elapsed() < ns.collectAt || !ns.gate.enter() {
-		return
-	}
-	defer ns.gate.leave()
-	defer func() { ns.collectAt = ns.node.awake.Elapsed() + bodies.Round }()
-	if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
-		ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
-	} else if gone > 0 {
-		ns.node.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
 	}
 }
 

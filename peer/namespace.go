@@ -53,9 +53,6 @@ type Namespace struct {
 	synced  sync.Map // ID to the time.Time when the data were last synced well with a member, since the opening
 	tending sync.Mutex
 	hosts   *shards.Shards // nil where the namespace is not cut into shards
-	// collecting: a round over large values is under way. It guards collectAt, from when on the next may begin.
-	collecting sync.Mutex
-	collectAt  time.Duration
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.

@@ -105,6 +105,9 @@ func (ns *Namespace) openShards() error {
 		Routed:  func(q wire.Question) { n.metrics.Routed(q) },
 		Refused: func() { n.metrics.RouteRefused() },
 	})}
+	if ns.core.Bodied() && n.core.Interval > 0 {
+		ns.hosts.Net.Go(ns.ctx, ns.collectBodies)
+	}
 	if !ns.core.Located() {
 		return nil
 	}
