@@ -68,12 +68,13 @@ func BackupOf(m *backup.Manifest) *Backup {
 
 // Backups lists the generations in a folder of backups, the oldest first. It reads
 // their manifests only; VerifyBackups reads all.
-func Backups(dir string) ([]*Backup, error) {
-	folder, manifests, err := manifestsIn(dir)
+func Backups(dir string) (out []*Backup, err error) {
+	defer named(&err, "list the backups in %s", dir)
+	_, manifests, err := manifestsIn(dir)
 	if err != nil {
-		return nil, fmt.Errorf("list the backups in %s: %w", dir, err)
+		return nil, err
 	}
-	out := make([]*Backup, 0, len(folder.Generations))
+	out = make([]*Backup, 0, len(manifests))
 	for _, m := range manifests {
 		out = append(out, BackupOf(m))
 	}
@@ -106,23 +107,24 @@ func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
 // of how many have been read. ErrBackupDamaged names the first file that is missing or
 // is not what was written. With dbadapter.ErrFormat the files are whole, but this
 // program cannot restore them; the error names one that can.
-func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) ([]*Backup, error) {
+func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) (out []*Backup, err error) {
+	defer named(&err, "verify the backups in %s", dir)
 	folder, manifests, err := manifestsIn(dir)
 	if err != nil {
-		return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
+		return nil, err
 	}
-	out := make([]*Backup, 0, len(manifests))
+	out = make([]*Backup, 0, len(manifests))
 	tick := ticker(manifests, progress)
 	for _, m := range manifests {
 		if err := folder.Verify(ctx, m, tick); err != nil {
-			return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
+			return nil, err
 		}
 		for from, err := range storeCopies(folder, []*backup.Manifest{m}, nil) {
 			if err == nil {
 				err = ondisk.CheckCopy(from)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("verify the backups in %s: this program cannot restore backup %d, which %s has made, and its files are whole: %w", dir, m.Generation, m.Program, err)
+				return nil, fmt.Errorf("this program cannot restore backup %d, which %s has made, and its files are whole: %w", m.Generation, m.Program, err)
 			}
 		}
 		out = append(out, BackupOf(m))

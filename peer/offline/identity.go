@@ -2,7 +2,6 @@ package offline
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -29,11 +28,7 @@ type Renewed struct {
 // id. The node is not a member until an admin has invited it and it has joined, and it may not write
 // until then.
 func NewIdentity(dir string, store dbadapter.Store) (r Renewed, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("make a new identity in %s: %w", dir, err)
-		}
-	}()
+	defer named(&err, "make a new identity in %s", dir)
 	if err := folder.Restoring(dir); err != nil {
 		return r, err
 	}

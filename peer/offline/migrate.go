@@ -44,15 +44,8 @@ type Migration struct {
 //
 // ErrLocked: the node runs. ErrExists: the records are in a store of that kind
 // already. ErrCorrupt: the old store is damaged, and stays as it is.
-func Migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) (*Migration, error) {
-	m, err := migrate(ctx, dir, to, o)
-	if err != nil {
-		return nil, fmt.Errorf("migrate %s to %s: %w", dir, to, err)
-	}
-	return m, nil
-}
-
-func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) (_ *Migration, err error) {
+func Migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) (_ *Migration, err error) {
+	defer named(&err, "migrate %s to %s", dir, to)
 	if err := folder.Restoring(dir); err != nil {
 		return nil, err
 	}

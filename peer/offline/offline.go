@@ -13,3 +13,12 @@
 //
 // The errors are those of package peer under the same names.
 package offline
+
+import "fmt"
+
+// named names in an error what was attempted.
+func named(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
+}

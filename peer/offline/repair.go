@@ -44,18 +44,11 @@ type RepairedNamespace struct {
 //
 // After an error, or a crash before the end, the node has the damaged store. ErrLocked: the
 // node runs. ErrFileDamaged: a small file must be put right first.
-func Repair(ctx context.Context, dir string, log *slog.Logger) (*Repaired, error) {
+func Repair(ctx context.Context, dir string, log *slog.Logger) (_ *Repaired, err error) {
+	defer named(&err, "repair the store of %s", dir)
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r, err := repair(ctx, dir, log)
-	if err != nil {
-		return nil, fmt.Errorf("repair the store of %s: %w", dir, err)
-	}
-	return r, nil
-}
-
-func repair(ctx context.Context, dir string, log *slog.Logger) (*Repaired, error) {
 	if err := folder.Restoring(dir); err != nil {
 		return nil, err
 	}

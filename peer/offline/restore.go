@@ -42,15 +42,8 @@ type RestoreOptions struct {
 // same time: NewIdentity makes the copy a node of its own. When it is opened, it goes
 // on with a new incarnation and with a clock beyond all that it holds. So it repeats no
 // version which the original made after the backup.
-func Restore(ctx context.Context, from, dir string, o RestoreOptions) (*Backup, error) {
-	m, err := restore(ctx, from, dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("restore %s into %s: %w", from, dir, err)
-	}
-	return BackupOf(m), nil
-}
-
-func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup.Manifest, err error) {
+func Restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *Backup, err error) {
+	defer named(&err, "restore %s into %s", from, dir)
 	backups, err := backup.Open(from)
 	if err != nil {
 		return nil, err
@@ -95,7 +88,7 @@ func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup
 	if err := checkRestored(ctx, dir, last, o.Logger); err != nil {
 		return nil, fmt.Errorf("open what was restored: %w", err)
 	}
-	return last, folder.EndRestore(dir)
+	return BackupOf(last), folder.EndRestore(dir)
 }
 
 // emptyDir makes sure of an empty folder, and tells whether it was made.
