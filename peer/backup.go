@@ -22,21 +22,15 @@ import (
 // before it as they are.
 //
 // It takes a Dir, and a Store that is a dbadapter.Backuper, as the default one is.
-func (n *Node) Backup(ctx context.Context, dir string, o offline.BackupOptions) (*offline.Backup, error) {
-	if !n.gate.enter() {
-		return nil, fmt.Errorf("back up into %s: %w", dir, ErrClosed)
-	}
-	defer n.gate.leave()
-	ctx, cancel := bind(ctx, n.ctx)
-	defer cancel()
-	m, err := n.backup(ctx, dir, o)
-	if err = n.met(err); err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", err, cause)
+func (n *Node) Backup(ctx context.Context, dir string, o offline.BackupOptions) (done *offline.Backup, err error) {
+	err = n.within(ctx, "back up into "+dir, func(ctx context.Context) error {
+		m, err := n.backup(ctx, dir, o)
+		if err == nil {
+			done = offline.BackupOf(m)
 		}
-		return nil, fmt.Errorf("back up into %s: %w", dir, err)
-	}
-	return offline.BackupOf(m), nil
+		return n.met(err)
+	})
+	return done, err
 }
 
 func (n *Node) backup(ctx context.Context, dir string, o offline.BackupOptions) (*backup.Manifest, error) {

@@ -30,7 +30,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
 	var ns *Namespace
-	err = n.within(ctx, "create namespace "+name, func() (err error) {
+	err = n.within(ctx, "create namespace "+name, func(ctx context.Context) (err error) {
 		if ns, err = n.create(ctx, secret, s); err != nil || rule == nil {
 			return err
 		}

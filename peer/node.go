@@ -163,15 +163,21 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	return n, nil
 }
 
-// within runs a call while the node is open, and names it in an error.
-func (n *Node) within(ctx context.Context, what string, run func() error) error {
+// within runs a call while the node is open, and names it in an error. The context is over when
+// the caller's is, or when the node closes.
+func (n *Node) within(ctx context.Context, what string, run func(context.Context) error) error {
 	err := ctx.Err()
 	if err == nil && !n.gate.enter() {
 		err = ErrClosed
 	}
 	if err == nil {
 		defer n.gate.leave()
-		err = run()
+		ctx, cancel := bind(ctx, n.ctx)
+		defer cancel()
+		err = run(ctx)
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

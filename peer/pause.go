@@ -41,7 +41,7 @@ func (n *Node) ResumePeer(ctx context.Context, id ID) error {
 }
 
 func (n *Node) setPaused(ctx context.Context, what string, id ID, paused bool) error {
-	return n.within(ctx, what+" "+id.String(), func() (err error) {
+	return n.within(ctx, what+" "+id.String(), func(ctx context.Context) (err error) {
 		if !n.book.Paused(id) { // a peer that was removed may be paused
 			err = n.mustKnow(id)
 		}

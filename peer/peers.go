@@ -52,7 +52,7 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := n.within(ctx, "add peer "+info.ID.String(), func() error { return n.book.Give(info.ID, info.Addrs) }); err != nil {
+	if err := n.within(ctx, "add peer "+info.ID.String(), func(context.Context) error { return n.book.Give(info.ID, info.Addrs) }); err != nil {
 		return "", err
 	}
 	return info.ID, nil
@@ -63,7 +63,7 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 // does not list it, until it is added again by AddPeer, Connect or a ticket.
 // ErrNotFound: Peers does not list it.
 func (n *Node) RemovePeer(ctx context.Context, id ID) error {
-	return n.within(ctx, "remove peer "+id.String(), func() error {
+	return n.within(ctx, "remove peer "+id.String(), func(context.Context) error {
 		if err := n.mustKnow(id); err != nil {
 			return err
 		}

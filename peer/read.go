@@ -82,11 +82,8 @@ type ScanOption func(*scan)
 
 type scan = shards.ScanOptions
 
-// Bounds of the pages of a scan over shards.
-const (
-	// scanBytes of pages wait to be read, of all shards.
-	scanBytes = 16 << 20
-)
+// scanBytes of pages wait to be read, of all shards of a scan.
+const scanBytes = 16 << 20
 
 // After starts the scan beyond a key, which need not exist.
 func After(key []byte) ScanOption { return func(s *scan) { s.After = key } }

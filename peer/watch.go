@@ -60,24 +60,24 @@ func (k EventKind) String() string {
 }
 
 // WatchOption is an option of a watch.
-type WatchOption func(*watchOptions)
+type WatchOption func(*watch)
 
-type watchOptions struct{ changes.Options }
+type watch = changes.Options
 
 // watchBytes of pages wait to be yielded, of all shards of a watch whose loop is slow.
 const watchBytes = 16 << 20
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
-func WithPrefix(prefix []byte) WatchOption { return func(o *watchOptions) { o.Prefix = prefix } }
+func WithPrefix(prefix []byte) WatchOption { return func(o *watch) { o.Prefix = prefix } }
 
 // WithProgress makes the watch yield an EventAt at once if it has nothing to tell then. It
 // yields another whenever it had nothing to tell for so long. A watch of few keys in a
 // namespace that changes much has a cursor then that does not expire.
-func WithProgress(every time.Duration) WatchOption { return func(o *watchOptions) { o.Every = every } }
+func WithProgress(every time.Duration) WatchOption { return func(o *watch) { o.Every = every } }
 
 // BeforeWait is called in the loop's goroutine when the watch has nothing to tell, before
 // it waits. What a program has gathered of the events can then go out.
-func BeforeWait(fn func()) WatchOption { return func(o *watchOptions) { o.BeforeWait = fn } }
+func BeforeWait(fn func()) WatchOption { return func(o *watch) { o.BeforeWait = fn } }
 
 // Cursor is that of a watch of all that follows now.
 func (ns *Namespace) Cursor() (Cursor, error) {
@@ -127,7 +127,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // the page is yielded again. If a watch FromStart goes on before it has yielded all
 // that is held, all of that may be yielded again.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
-	var o watchOptions
+	var o watch
 	for _, option := range options {
 		option(&o)
 	}
@@ -138,11 +138,11 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 			if err == nil {
 				ctx, cancel := ns.bind(ctx)
 				defer cancel()
-				of := shards.WatchOptions{Options: o.Options, Room: watchBytes}
+				of := shards.WatchOptions{Options: o, Room: watchBytes}
 				err = ns.orRemoved(ns.hosts.Watch(ctx, changes.Cursor(cursor), of, func(e *changes.Event) bool { return yield(eventOf(e), nil) }))
 			}
 		} else {
-			err = ns.shards()[0].watch(ctx, changes.Cursor(cursor), o.Options, func(e *changes.Event) bool { return yield(eventOf(e), nil) })
+			err = ns.shards()[0].watch(ctx, changes.Cursor(cursor), o, func(e *changes.Event) bool { return yield(eventOf(e), nil) })
 		}
 		if err != nil {
 			yield(Event{}, fmt.Errorf("watch %s: %w", ns.Name(), err))

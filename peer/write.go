@@ -15,24 +15,21 @@ import (
 )
 
 // PutOption says more of a record that is put.
-type PutOption func(*putOptions)
+type PutOption func(*put)
 
-type putOptions struct {
-	ttl time.Duration
-	ack *quorum.Level // nil: none is named
-}
+type put = node.Draft
 
 // TTL makes the record expire when the time has passed since the write, by this
 // machine's clock then. It counts to the millisecond, and is at most MaxTTL. From that
 // time on it reads as absent on every node, by that node's clock. 0 means never.
-func TTL(d time.Duration) PutOption { return func(o *putOptions) { o.ttl = d } }
+func TTL(d time.Duration) PutOption { return func(p *put) { p.TTL = d } }
 
 func draft(key, value []byte, held *dbadapter.Version, options []PutOption) node.Draft {
-	var o putOptions
+	d := node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held}
 	for _, option := range options {
-		option(&o)
+		option(&d)
 	}
-	return node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held, TTL: o.ttl, Ack: o.ack}
+	return d
 }
 
 // Put writes a record and returns its version once it is durable.
@@ -265,7 +262,7 @@ func clip(key []byte) []byte { return key[:min(len(key), 64)] }
 // a quorum. When the time is over first, the error is ErrUnconfirmed. It says how many hosts hold
 // the record, and the version is returned with it. What is written stays, and may still win. In a
 // namespace without shards a number counts the members that are to hold it, this node among them.
-func Ack(l Level) PutOption { return func(o *putOptions) { o.ack = (*quorum.Level)(&l) } }
+func Ack(l Level) PutOption { return func(p *put) { p.Ack = (*quorum.Level)(&l) } }
 
 // level is what a write asks for.
 func level(ack *quorum.Level) quorum.Level {

@@ -11,7 +11,9 @@ import (
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -236,4 +238,24 @@ func compare(m *status.ClusterMember, copies []*setCopy, by [][]*setCopy) {
 		m.Equal = m.Equal && c.Equal
 		m.Shards = append(m.Shards, c.MemberShard)
 	}
+}
+
+// TakeLeave makes the list of members equal with that of another member, which hears then that this node holds no
+// shard. ErrUnreachable: none has heard.
+func (s *Shards) TakeLeave(ctx context.Context) error {
+	others := s.nearest(s.NS.Others())
+	var failed error
+	for _, id := range others {
+		err := s.Net.SyncLists(ctx, id)
+		if err == nil || errors.Is(err, syncing.ErrRejected) { // one side declines what counts no longer there
+			return nil
+		}
+		if failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err)); ctx.Err() != nil {
+			break
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: no other member has heard that this node holds no shard any more: try again, or force it and have an admin remove this member: %w", reconcile.ErrUnreachable, failed)
 }
