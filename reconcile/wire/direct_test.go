@@ -108,7 +108,8 @@ func TestDirectStreamsThatAreRefused(t *testing.T) {
 		many.Links = append(many.Links, []byte("m"))
 	}
 	for what, b := range map[string][]byte{
-		"another kind":   {byte(TakesNoMore) + 1},
+		"another kind":   {1, byte(TakesNoMore) + 1},
+		"no kind":        {0},
 		"too many links": AppendTakes(nil, many),
 		"a long link":    AppendTakes(nil, &Takes{Kind: TakesTopic, Links: [][]byte{make([]byte, MaxOrigin+1)}}),
 	} {

@@ -142,15 +142,7 @@ func AppendDirect(b, push []byte) []byte {
 // one before. What it returns shares no memory with r.
 func ReadDirect(r *bufio.Reader, topic *Topic) (push []byte, err error) {
 	for {
-		n, err := readUvarint(r)
-		switch {
-		case err != nil:
-			return nil, err
-		case n > MaxPush:
-			return nil, fmt.Errorf("%w: a push of %d bytes; at most %d are allowed", ErrFrame, n, MaxPush)
-		case n > 0:
-			push = make([]byte, n)
-			_, err = io.ReadFull(r, push)
+		if push, err = readDelimited(r, MaxPush, "a push"); err != nil || len(push) > 0 {
 			return push, err
 		}
 		if _, err := io.ReadFull(r, topic[:]); err != nil {
@@ -159,13 +151,20 @@ func ReadDirect(r *bufio.Reader, topic *Topic) (push []byte, err error) {
 	}
 }
 
-// readUvarint reads a number. io.EOF says that the stream has ended before it.
-func readUvarint(r io.ByteReader) (uint64, error) {
+// readDelimited reads bytes behind their length. io.EOF says that the stream has ended before it.
+func readDelimited(r *bufio.Reader, most uint64, what string) ([]byte, error) {
 	n, err := varint.ReadUvarint(r)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, fmt.Errorf("%w: a length: %w", ErrFrame, err)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: a length: %w", ErrFrame, err)
+	case n > most:
+		return nil, fmt.Errorf("%w: %s of %d bytes; at most %d are allowed", ErrFrame, what, n, most)
 	}
-	return n, err
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return b, err
 }
 
 // TakesKind says what a Takes tells.
@@ -190,59 +189,33 @@ type Takes struct {
 	Links [][]byte
 }
 
-// AppendTakes appends a Takes.
-func AppendTakes(b []byte, t *Takes) []byte {
-	b = append(b, byte(t.Kind))
+func (t *Takes) fields(c *codec) {
+	if octet(c, &t.Kind); t.Kind > TakesNoMore {
+		c.fail("takes of kind %d", t.Kind)
+	}
 	if t.Kind == TakesReady {
-		return b
+		return
 	}
-	b = append(b, t.Topic[:]...)
-	if t.Kind == TakesTopic {
-		b = binary.AppendUvarint(b, uint64(len(t.Links)))
-		for _, id := range t.Links {
-			b = append(binary.AppendUvarint(b, uint64(len(id))), id...)
-		}
+	if c.array(t.Topic[:]); t.Kind == TakesTopic {
+		list(c, &t.Links, MaxDirect, "links", func(id *[]byte) { field(c, id, MaxOrigin, "a member's id") })
 	}
-	return b
 }
+
+// maxTakes is the most bytes of a Takes.
+const maxTakes = 1 + TopicSize + MaxDirect*(1+MaxOrigin)
+
+// AppendTakes appends a Takes behind its length.
+func AppendTakes(b []byte, t *Takes) []byte { return AppendDirect(b, written(nil, t.fields)) }
 
 // ReadTakes reads the next Takes of a stream.
 func ReadTakes(r *bufio.Reader) (*Takes, error) {
-	kind, err := r.ReadByte()
+	b, err := readDelimited(r, maxTakes, "takes")
 	if err != nil {
 		return nil, err
 	}
-	t := &Takes{Kind: TakesKind(kind)}
-	switch t.Kind {
-	case TakesReady:
-		return t, nil
-	case TakesTopic, TakesNoMore:
-	default:
-		return nil, fmt.Errorf("%w: takes of kind %d", ErrFrame, kind)
-	}
-	if _, err := io.ReadFull(r, t.Topic[:]); err != nil || t.Kind == TakesNoMore {
-		return t, err
-	}
-	count, err := readUvarint(r)
-	if err != nil {
-		return nil, err
-	}
-	if count > MaxDirect {
-		return nil, fmt.Errorf("%w: %d links; at most %d are allowed", ErrFrame, count, MaxDirect)
-	}
-	for range count {
-		n, err := readUvarint(r)
-		if err != nil {
-			return nil, err
-		}
-		if n > MaxOrigin {
-			return nil, fmt.Errorf("%w: a member's id of %d bytes; at most %d are allowed", ErrFrame, n, MaxOrigin)
-		}
-		id := make([]byte, n)
-		if _, err := io.ReadFull(r, id); err != nil {
-			return nil, err
-		}
-		t.Links = append(t.Links, id)
+	t := &Takes{}
+	if err := readAll(b, t.fields); err != nil {
+		return nil, fmt.Errorf("%w: takes: %w", ErrFrame, err)
 	}
 	return t, nil
 }
