@@ -84,7 +84,6 @@ func (l *Live) Audit(ctx context.Context, ns dbadapter.Namespace, tick func() er
 		l.sketch, l.ranges = sketch, ranges
 		l.repairs++
 		l.audited = l.repairs
-		l.drifted++
 	}
 	return d, nil
 }
@@ -93,5 +92,5 @@ func (l *Live) Audit(ctx context.Context, ns dbadapter.Namespace, tick func() er
 func (l *Live) Drifted() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.drifted
+	return l.repairs
 }

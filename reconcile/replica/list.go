@@ -93,7 +93,6 @@ func (l *Live) repair(r dbadapter.Range, missing dbadapter.Sum, asOf uint64) {
 		l.repaired = map[dbadapter.Range]uint64{}
 	}
 	l.repairs++
-	l.drifted++
 	l.repaired[r] = l.repairs
 	l.ranges.Set(r, l.ranges.Of(r, r+1).Add(missing))
 }
@@ -108,7 +107,8 @@ func (p *Prefix) List(ranges []dbadapter.Range) iter.Seq2[reconcile.Listed, erro
 		}
 		all := p.All()
 		if p.held != nil {
-			all = p.under(slices.DeleteFunc(slices.Clone(p.held), func(i dbadapter.Index) bool { return !asked[dbadapter.RangeOf(i)] }))
+			in := slices.DeleteFunc(slices.Clone(p.held), func(i dbadapter.Index) bool { return !asked[dbadapter.RangeOf(i)] })
+			all = under(p.ctx, p.tick, in, p.Buckets)
 		}
 		sums := map[dbadapter.Index]dbadapter.Sum{}
 		for r, err := range all {

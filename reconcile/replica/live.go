@@ -27,9 +27,7 @@ type Live struct {
 	sketch *rateless.Sketch
 	ranges *rangesum.Table
 	undo   undoLog
-	// drifted counts what was found wrong, and replaced.
-	drifted uint64
-	// repairs counts how often sums were replaced. repaired has the number of the last
+	// repairs counts how often something was found wrong, and replaced. repaired has the number of the last
 	// time for each range, and audited that of the last time for all.
 	repairs, audited uint64
 	repaired         map[dbadapter.Range]uint64

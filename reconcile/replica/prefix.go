@@ -76,7 +76,7 @@ func (p *Prefix) scan() error {
 	err := p.sum(p.amongKeys())
 	if errors.Is(err, errManyKeys) {
 		p.ranges = rangesum.Table{}
-		err = p.sum(p.inRanges())
+		err = p.sum(inSpan(p.ctx, p.tick, p.store, p.span, p.Buckets))
 	}
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (p *Prefix) All() iter.Seq2[dbadapter.Hashed, error] {
 	if p.span == (wire.Span{}) {
 		return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
 	}
-	return p.under(p.held)
+	return under(p.ctx, p.tick, p.held, p.Buckets)
 }
 
 // How the records with a prefix that lie in some ranges are found. They are looked for among all
@@ -233,17 +233,16 @@ func (p *Prefix) amongKeys() iter.Seq2[dbadapter.Hashed, error] {
 	}
 }
 
-// inRanges yields the records of the replica, of all that the namespace holds in its
-// ranges.
-func (p *Prefix) inRanges() iter.Seq2[dbadapter.Hashed, error] {
+// inSpan yields the records that read gives of all that the namespace holds in the ranges of a span.
+func inSpan(ctx context.Context, tick func() error, store dbadapter.Snapshot, span wire.Span, read readBuckets) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
-		from, to := p.span.Indices()
-		for part, err := range parts(p.ctx, p.store, from, to) {
+		from, to := span.Indices()
+		for part, err := range parts(ctx, store, from, to) {
 			if err != nil {
 				yield(dbadapter.Hashed{}, err)
 				return
 			}
-			for r, err := range p.under(part) {
+			for r, err := range under(ctx, tick, part, read) {
 				if !yield(r, err) || err != nil {
 					return
 				}
@@ -252,26 +251,29 @@ func (p *Prefix) inRanges() iter.Seq2[dbadapter.Hashed, error] {
 	}
 }
 
-// under yields the records of the replica under indices, which ascend.
-func (p *Prefix) under(indices []dbadapter.Index) iter.Seq2[dbadapter.Hashed, error] {
+// readBuckets is Buckets of a replica.
+type readBuckets func(indices []dbadapter.Index) ([][]dbadapter.Hashed, error)
+
+// under yields the records under indices, which ascend.
+func under(ctx context.Context, tick func() error, indices []dbadapter.Index, read readBuckets) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		rest := indices
 		for n, largest := 1, 1; len(rest) > 0; n = max(1, min(2*n, tickEvery, aheadBytes/largest)) {
 			some := rest[:min(n, len(rest))]
 			rest = rest[len(some):]
-			err := p.tick()
+			err := tick()
 			if err == nil {
-				err = p.ctx.Err()
+				err = ctx.Err()
 			}
-			var read [][]dbadapter.Hashed
+			var buckets [][]dbadapter.Hashed
 			if err == nil {
-				read, err = p.Buckets(some)
+				buckets, err = read(some)
 			}
 			if err != nil {
 				yield(dbadapter.Hashed{}, err)
 				return
 			}
-			for _, bucket := range read {
+			for _, bucket := range buckets {
 				size := 0
 				for i := range bucket {
 					size += bucket[i].Weight()

@@ -34,6 +34,9 @@ func (l *Live) Span(ctx context.Context, ns dbadapter.Namespace, span wire.Span,
 		return nil, err
 	}
 	l.release(s.mark) // the live cells are not read
+	if s.tick == nil {
+		s.tick = func() error { return nil }
+	}
 	if reserve == nil {
 		reserve = func(int64) error { return nil }
 	}
@@ -133,22 +136,5 @@ func (s *Span) Close() error {
 // All implements reconcile.Replica, by index, not by key: a scan by key would read the
 // whole namespace.
 func (s *Span) All() iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		from, to := s.span.Indices()
-		for p, err := range ticking(s.tick, s.store.Pairs(s.ctx, from, to)) {
-			var bucket []dbadapter.Hashed
-			if err == nil {
-				bucket, err = s.store.Bucket(p.Index)
-			}
-			if err != nil {
-				yield(dbadapter.Hashed{}, err)
-				return
-			}
-			for n := range bucket {
-				if !yield(bucket[n], nil) {
-					return
-				}
-			}
-		}
-	}
+	return inSpan(s.ctx, s.tick, s.store, s.span, s.Buckets)
 }
