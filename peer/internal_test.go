@@ -24,7 +24,7 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	f, err := folder.Load(folder.Path(dir, ns.ID()), ns.ID(), "")
 	must(t, err)
 	old := f.State.Format
-	f.State.Format = node.ShardedFormat + 1
+	f.State.Format = node.StateFormat + 1
 	must(t, f.Save())
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)

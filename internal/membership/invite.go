@@ -232,5 +232,5 @@ func (g *Group) Redeem(ctx context.Context, id roster.ID, token []byte) error {
 	if err != nil || keeps && !over {
 		return err
 	}
-	return g.declare(ctx, roster.Draft{Kind: roster.Grant, Subject: id, Role: role})
+	return g.declare(ctx, roster.Statement{Kind: roster.Grant, Subject: id, Role: role})
 }

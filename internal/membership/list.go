@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/refusals"
@@ -40,7 +41,7 @@ func (c *Config) newSet() *roster.Set {
 
 // Found is the first statement of a group that this node makes.
 func Found(c Config, p roster.Policy, at dbadapter.Timestamp) ([]byte, error) {
-	return roster.Make(c.newSet(), roster.Draft{Kind: roster.Found, Policy: &p, Placement: c.Placement}, c.Self, at, c.Sign)
+	return roster.Make(c.newSet(), roster.Statement{Kind: roster.Found, Policy: &p, Placement: cbor.ByteString(c.Placement)}, c.Self, at, c.Sign)
 }
 
 // ReadList reads the list of members. listed is the copy that Config.KeepList has kept, or nil.

@@ -40,11 +40,11 @@ func (g *Group) SetRole(ctx context.Context, id roster.ID, role roster.Role, exp
 }
 
 // grant drafts a statement that gives a role.
-func (g *Group) grant(id roster.ID, role roster.Role, expires time.Time) (d roster.Draft, err error) {
+func (g *Group) grant(id roster.ID, role roster.Role, expires time.Time) (d roster.Statement, err error) {
 	if !role.Valid() {
 		return d, fmt.Errorf("%w: there is no %s", ErrInvalid, role)
 	}
-	d = roster.Draft{Kind: roster.Grant, Subject: id, Role: role}
+	d = roster.Statement{Kind: roster.Grant, Subject: id, Role: role}
 	if expires.IsZero() {
 		return d, nil
 	}
@@ -77,7 +77,7 @@ func (g *Group) Remove(ctx context.Context, id roster.ID, force bool) error {
 			return err
 		}
 	}
-	return g.declare(ctx, roster.Draft{Kind: roster.Remove, Subject: id})
+	return g.declare(ctx, roster.Statement{Kind: roster.Remove, Subject: id})
 }
 
 // Lapse makes the members wait for a silent one no longer. It stays a member, and
@@ -94,7 +94,7 @@ func (g *Group) Lapse(ctx context.Context, id roster.ID) error {
 	case held.Lapsed:
 		return nil
 	}
-	return g.declare(ctx, roster.Draft{Kind: roster.Lapse, Subject: id})
+	return g.declare(ctx, roster.Statement{Kind: roster.Lapse, Subject: id})
 }
 
 // Return says that this node, which had lapsed, has caught up.
@@ -104,7 +104,7 @@ func (g *Group) Return(ctx context.Context) error {
 	if held, known := g.Members().Member(g.c.Self); !known || !held.Lapsed {
 		return nil
 	}
-	return g.declare(ctx, roster.Draft{Kind: roster.Return, Subject: g.c.Self})
+	return g.declare(ctx, roster.Statement{Kind: roster.Return, Subject: g.c.Self})
 }
 
 // Expire writes down which memberships have ended by their time, if this node is an
@@ -126,7 +126,7 @@ func (g *Group) expire(ctx context.Context) error {
 		if !ended(&m, now) || m.ID == g.c.Self {
 			continue
 		}
-		err := g.declare(ctx, roster.Draft{Kind: roster.Expire, Subject: m.ID})
+		err := g.declare(ctx, roster.Statement{Kind: roster.Expire, Subject: m.ID})
 		if err != nil && !errors.Is(err, ErrDenied) {
 			return err
 		}
@@ -169,12 +169,12 @@ func (g *Group) notLast(members *Members, id roster.ID) error {
 
 // Declare makes a statement of this node's, durably. ErrDenied: this node may not make it, or it would
 // change nothing.
-func (h Held) Declare(ctx context.Context, d roster.Draft) error { return h.g.declare(ctx, d) }
+func (h Held) Declare(ctx context.Context, d roster.Statement) error { return h.g.declare(ctx, d) }
 
 // declare makes a statement of this node's, durably; mu is held. It
 // fails with ErrDenied where this node may not make it, and where it would change
 // nothing.
-func (g *Group) declare(ctx context.Context, d roster.Draft) error {
+func (g *Group) declare(ctx context.Context, d roster.Statement) error {
 	if g.over {
 		return dbadapter.ErrClosed
 	}

@@ -72,7 +72,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 	room := 0
 	for _, a := range arrivals {
 		if members != a.members {
-			set.examineAgain(members, a.from, a.records, a.refused)
+			set.examineAgain(members, a.from, a.Records, a.refused)
 		}
 		if err := set.keepOut(members, a); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 		if err := set.keepPromise(a); err != nil {
 			return err
 		}
-		room += len(a.records)
+		room += len(a.Records)
 	}
 	writes := make([]dbadapter.Write, 0, room)
 	for _, a := range arrivals {
@@ -92,15 +92,15 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			// The clock observes before the commit. A reader of one of these
 			// versions may write on the condition that it is held, and then gets a
 			// greater version.
-			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
-			w := dbadapter.Write{Record: a.records[i], Past: past, Must: a.together}
-			if len(a.held) > 0 {
-				w.If = a.held[i]
+			set.ns.clock.Observe(hlc.Timestamp(a.Records[i].Version.Clock))
+			w := dbadapter.Write{Record: a.Records[i], Past: past, Must: a.Together}
+			if len(a.Over) > 0 {
+				w.If = a.Over[i]
 			}
 			writes = append(writes, w)
 		}
 	}
-	outcomes, err := set.apply(ctx, writes)
+	outcomes, err := set.Apply(ctx, writes)
 	set.written(writes[:len(outcomes)], outcomes)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 
 // refuseTogether refuses all records of which one is refused, where they are committed together.
 func (a *Arrival) refuseTogether() {
-	if !a.together {
+	if !a.Together {
 		return
 	}
 	at := slices.IndexFunc(a.refused, func(r *refusals.Refusal) bool { return r != nil })
@@ -146,14 +146,14 @@ func (set *Set) keepPromise(a *Arrival) error {
 	// What is held already, or in a later version, changes nothing. A record that
 	// is sent again and again must not hold the promises back, nor cost a durable
 	// state each time.
-	changes := make([]bool, len(a.records))
+	changes := make([]bool, len(a.Records))
 	look := func(i int) error {
-		held, err := set.Held(a.records[i].Key)
-		changes[i] = err == nil && (held == nil || held.Compare(&a.records[i].Record) < 0)
+		held, err := set.Held(a.Records[i].Key)
+		changes[i] = err == nil && (held == nil || held.Compare(&a.Records[i].Record) < 0)
 		return err
 	}
-	for i := range a.records {
-		if changes[i] = a.refused[i] == nil && len(a.newer) > 0 && a.newer[i]; changes[i] || a.refused[i] != nil {
+	for i := range a.Records {
+		if changes[i] = a.refused[i] == nil && len(a.Newer) > 0 && a.Newer[i]; changes[i] || a.refused[i] != nil {
 			continue
 		}
 		if err := look(i); err != nil {
@@ -165,9 +165,9 @@ func (set *Set) keepPromise(a *Arrival) error {
 	err := set.gc.Update(func(w *watermark.Watermark) bool { // no promise is made in between
 		late := w.UpTo()
 		least, own := watermark.Never, dbadapter.Timestamp(0)
-		for i := range a.records {
-			clock := a.records[i].Version.Clock
-			if changes[i] && clock <= late && len(a.newer) > 0 { // it may have come since
+		for i := range a.Records {
+			clock := a.Records[i].Version.Clock
+			if changes[i] && clock <= late && len(a.Newer) > 0 { // it may have come since
 				if failed = look(i); failed != nil {
 					return false
 				}
@@ -178,10 +178,10 @@ func (set *Set) keepPromise(a *Arrival) error {
 				a.refused[i] = refusals.Refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
 			default:
 				least = min(least, clock)
-				if a.earliest != 0 && a.records[i].Version.Writer == 0 {
-					least = min(least, max(a.earliest, late+1))
+				if a.Earliest != 0 && a.Records[i].Version.Writer == 0 {
+					least = min(least, max(a.Earliest, late+1))
 				}
-				if set.ns.own(&a.records[i].Record) && (own == 0 || clock < own) {
+				if set.ns.own(&a.Records[i].Record) && (own == 0 || clock < own) {
 					own = clock
 				}
 			}
@@ -197,12 +197,12 @@ func (set *Set) listRefused(a *Arrival) {
 	any := false
 	for i, why := range a.refused {
 		if why != nil && why.Err != nil {
-			set.reject(&a.records[i], a.from, why)
+			set.reject(&a.Records[i], a.from, why)
 			any = true
 		}
 	}
 	if any {
-		set.outdated(a.records, a.refused)
+		set.outdated(a.Records, a.refused)
 	}
 }
 
@@ -216,8 +216,8 @@ func (set *Set) keepOut(members *membership.Members, a *Arrival) (err error) {
 			snap.Close()
 		}
 	}()
-	for i := range a.records {
-		r := &a.records[i]
+	for i := range a.Records {
+		r := &a.Records[i]
 		if a.refused[i] != nil || !watermark.KeepsOut(floor, r.Version.Clock, follows, a.theirs) {
 			continue
 		}
@@ -356,8 +356,8 @@ func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *
 	return writer, nil
 }
 
-// signed reports whether a node's key made the record's signature.
-func (p *Part) signed(by ID, r *dbadapter.Record) bool {
+// Signed reports whether a node's key made the record's signature.
+func (p *Part) Signed(by ID, r *dbadapter.Record) bool {
 	c, ok := p.check(by, r)
 	return ok && p.ns.node.Verify([]signature.Check{c})[0]
 }

@@ -371,7 +371,7 @@ func TestAdoptionKeepsTheOrder(t *testing.T) {
 	c.put(0, "key", "later")
 	c.pass(time.Minute)
 	set := c.ns[1].Sets()[0]
-	r := must(set.get([]byte("key")))
+	r := must(set.Get([]byte("key")))
 	succeeds(t, set.adopt(t.Context(), &r))
 	c.round(0, 1)
 	c.round(0, 1)

@@ -28,7 +28,7 @@ func (set *Set) newCollector() *gc.Collector {
 		},
 		Follow: func(w watermark.State) { set.tenure.is(!w.Recovering, w.Lost, ns.node.elapsed()) },
 		Judge:  func() gc.Judge { return judge{set, ns.Members()} },
-		Apply:  set.apply,
+		Apply:  set.Apply,
 	})
 }
 
@@ -237,7 +237,7 @@ func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, erro
 		return false, err
 	}
 	a := set.arrived(set.ns.Members(), set.ns.node.ID, 0, set.ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
-	a.way, a.began, a.held, a.adopts = byRoute, noTerm, []*dbadapter.Version{&held.Version}, true
+	a.way, a.began, a.Over, a.adopts = byRoute, noTerm, []*dbadapter.Version{&held.Version}, true
 	if err := set.let(ctx, set.gc.Past(), a); err != nil {
 		return false, err
 	}

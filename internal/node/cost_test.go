@@ -187,7 +187,7 @@ func TestSignedInTurn(t *testing.T) {
 	}
 	a := must(ns.Sets()[0].Write(Draft{Record: dbadapter.Record{Key: []byte("one")}}, Draft{Record: dbadapter.Record{Key: []byte("two")}}))
 	writes := must(a.Writes())
-	if turns != 1 || !ns.Sets()[0].signed(ns.node.ID, &writes[0].Record.Record) || !ns.Sets()[0].signed(ns.node.ID, &writes[1].Record.Record) {
+	if turns != 1 || !ns.Sets()[0].Signed(ns.node.ID, &writes[0].Record.Record) || !ns.Sets()[0].Signed(ns.node.ID, &writes[1].Record.Record) {
 		t.Errorf("a batch: %d turns, %+v", turns-1, writes)
 	}
 }

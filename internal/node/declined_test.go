@@ -202,7 +202,7 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 	t.Run("after its writer may write again, and could then", func(t *testing.T) {
 		a, b, sa, sb, former := declines(t)
 		held := sa.Hold()
-		err := held.Declare(t.Context(), roster.Draft{Kind: roster.Grant, Subject: former, Role: RoleWrite, Since: dbadapter.TimestampAt(noon)})
+		err := held.Declare(t.Context(), roster.Statement{Kind: roster.Grant, Subject: former, Role: RoleWrite, Since: dbadapter.TimestampAt(noon)})
 		if held.Release(); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (ns *Namespace) readAllShardsHeld(ctx context.Context) error {
 		return nil
 	}
 	all := map[ID]shardsHeld{}
-	for r, err := range ns.Control.ofKind(ctx, kindShards) {
+	for r, err := range ns.Control.OfKind(ctx, kindShards) {
 		if err != nil {
 			return err
 		}

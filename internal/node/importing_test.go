@@ -516,7 +516,7 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 		editMark(set, func(s *watermark.State) { s.Holds = nil })
 		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: fmt.Append(nil, i), Version: tc.version}))
 		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
-		arrival.way, arrival.earliest = byRoute, tc.earliest
+		arrival.way, arrival.Earliest = byRoute, tc.earliest
 		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil {
 			t.Fatalf("%d: %v, %+v", i, err, arrival.refused[0])
 		}
@@ -555,7 +555,7 @@ func TestRoutedRecordsAreLookedUpAgain(t *testing.T) {
 		})
 		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: []byte("k"), Value: []byte("1"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(-time.Minute))}}))
 		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
-		arrival.way, arrival.newer = byRoute, []bool{tc.newer}
+		arrival.way, arrival.Newer = byRoute, []bool{tc.newer}
 		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(set.gc.State().Holds) > 0 != tc.holds {
 			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], set.gc.State().Holds)
 		}

@@ -27,19 +27,13 @@ type Arrival struct {
 	// the records. It is noTerm if the sync was not under one list.
 	began quorum.Term
 	way   way
-	// held, where it is not empty, has for each record the version that must be held, whose place it is to take.
-	held []*dbadapter.Version
-	// newer, where it is not empty, says of each record whether it was later than what was held a moment
-	// before. It may be held since.
-	newer []bool
-	// together: all records are committed, or none. adopts: they are, also where this node is a host of
-	// the shard no more.
-	together, adopts bool
-	// earliest, unless it is 0, is the earliest date of the import that the records are of.
-	earliest dbadapter.Timestamp
+	// adopts: they are committed also where this node is a host of the shard no more.
+	adopts bool
+	// Routed is the records, which have no conditions unless a writer has sent them.
+	Routed
+
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
-	records  []dbadapter.Hashed
 	refused  []*refusals.Refusal
 	verdicts []reconcile.Verdict
 }
@@ -56,7 +50,7 @@ const (
 // arrived examines records from a peer.
 func (set *Set) arrived(members *membership.Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
 	return &Arrival{
-		from: from, theirs: theirs, members: members, records: records,
+		from: from, theirs: theirs, members: members, Routed: Routed{Records: records},
 		refused: set.examineAll(members, from, now, records), verdicts: make([]reconcile.Verdict, len(records)),
 	}
 }
@@ -66,7 +60,8 @@ type Routed struct {
 	Records []dbadapter.Hashed
 	// Over, where it is not empty, has for each record the version that must be held, whose place it is to take.
 	Over []*dbadapter.Version
-	// Newer says of each record whether it was later than what was held a moment before. It may be held since.
+	// Newer, where it is not empty, says of each record whether it was later than what was held a moment
+	// before. It may be held since.
 	Newer []bool
 	// Together: all records are committed, or none.
 	Together bool
@@ -78,7 +73,7 @@ type Routed struct {
 // hears of it. dbadapter.ErrConflict: another record was committed in the place of one.
 func (set *Set) AdmitRouted(ctx context.Context, from ID, r Routed) ([]reconcile.Verdict, error) {
 	a := set.arrived(set.ns.Members(), from, 0, set.ns.node.Now(), r.Records)
-	a.way, a.held, a.newer, a.together, a.earliest = byRoute, r.Over, r.Newer, r.Together, r.Earliest
+	a.way, a.Routed = byRoute, r
 	err := set.let(ctx, set.gc.Past(), a)
 	return a.verdicts, err
 }
@@ -86,7 +81,7 @@ func (set *Set) AdmitRouted(ctx context.Context, from ID, r Routed) ([]reconcile
 // slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
 	part := *a
-	part.records, part.refused, part.verdicts = a.records[first:last], a.refused[first:last], a.verdicts[first:last]
+	part.Records, part.refused, part.verdicts = a.Records[first:last], a.refused[first:last], a.verdicts[first:last]
 	return &part
 }
 

@@ -283,7 +283,7 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 		}
 	}
 	at := dbadapter.TimestampAt(m.clock.Add(time.Hour))
-	removal := must(roster.Make(rosterOf(ns), roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
+	removal := must(roster.Make(rosterOf(ns), roster.Statement{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
 	succeeds(t, take(ns, removal))
 	redeem(old, membership.ErrTicketOld)
 	fresh, unused := must(membership.ParseTicket(invite(ns, RoleRead))), must(membership.ParseTicket(invite(ns, RoleRead)))

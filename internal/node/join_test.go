@@ -56,7 +56,7 @@ func TestJoinHandsOverTheCore(t *testing.T) {
 	a, b, removed := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.create("notes", Policy{})
 	succeeds(t, setRole(sa, removed.ID, RoleAdmin))
-	void := must(roster.Make(rosterOf(sa), roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
+	void := must(roster.Make(rosterOf(sa), roster.Statement{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
 	succeeds(t, sa.Remove(context.Background(), removed.ID, false))
 	if err := take(sa, void); err != nil || len(sa.Members().Voided()) != 1 {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func (ns *Namespace) readLayout() error {
 		return nil
 	}
 	ns.placed.Store(&now)
-	record, err := ns.Control.get(tableKey(next.Table))
+	record, err := ns.Control.Get(tableKey(next.Table))
 	if errors.Is(err, dbadapter.ErrNotFound) {
 		return nil
 	}
@@ -368,7 +368,7 @@ func (ns *Namespace) stateLayout(ctx context.Context, h membership.Held, l *plac
 	}
 	ns.declares = true
 	defer func() { ns.declares = false }()
-	return h.Declare(ctx, roster.Draft{Kind: roster.Layout, Table: l.Table()})
+	return h.Declare(ctx, roster.Statement{Kind: roster.Layout, Table: l.Table()})
 }
 
 // dropTables takes the tables of other layouts out of the control namespace.

@@ -388,11 +388,11 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	// What is no admin's statement about this node is not believed.
 	for name, d := range map[string]struct {
 		author int
-		draft  roster.Draft
+		draft  roster.Statement
 	}{
-		"of a writer":          {3, roster.Draft{Kind: roster.Remove, Subject: b.ID}},
-		"about another member": {1, roster.Draft{Kind: roster.Remove, Subject: c.ID}},
-		"no removal":           {1, roster.Draft{Kind: roster.Lapse, Subject: b.ID}},
+		"of a writer":          {3, roster.Statement{Kind: roster.Remove, Subject: b.ID}},
+		"about another member": {1, roster.Statement{Kind: roster.Remove, Subject: c.ID}},
+		"no removal":           {1, roster.Statement{Kind: roster.Lapse, Subject: b.ID}},
 	} {
 		s := roster.Statement{Kind: d.draft.Kind, Subject: d.draft.Subject, Author: idOf(d.author), At: 7, Heads: []roster.Hash{{1}}}
 		value := must(s.Sign(sb.Sets()[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(d.author), message), nil }))

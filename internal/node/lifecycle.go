@@ -352,7 +352,7 @@ func (set *Set) empty(ctx context.Context) error {
 			set.emptied.Store(true)
 			return nil
 		}
-		if _, err := set.apply(ctx, writes); err != nil {
+		if _, err := set.Apply(ctx, writes); err != nil {
 			return err
 		}
 	}

@@ -195,7 +195,7 @@ func (m *mover) has(shard placement.Shard, key string, v dbadapter.Version) bool
 	if set == nil {
 		return false
 	}
-	r, err := set.get([]byte(key))
+	r, err := set.Get([]byte(key))
 	return err == nil && r.Version.Compare(v) >= 0
 }
 
@@ -469,7 +469,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	}
 	for shard := range placement.Shard(2) {
 		for i := range rounds {
-			if _, err := c.set(0, shard).get([]byte(c.keyIn(shard, fmt.Sprint("put", i)))); err != nil {
+			if _, err := c.set(0, shard).Get([]byte(c.keyIn(shard, fmt.Sprint("put", i)))); err != nil {
 				t.Errorf("shard %d, put%d: %v", shard, i, err)
 			}
 		}

@@ -116,7 +116,7 @@ func TestFormerMembersSayNothing(t *testing.T) {
 }
 
 func hasAddress(ns *Namespace, id ID) bool {
-	_, err := ns.Control.get(membership.Key(membership.KindAddresses, id))
+	_, err := ns.Control.Get(membership.Key(membership.KindAddresses, id))
 	return err == nil
 }
 

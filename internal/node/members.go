@@ -39,7 +39,7 @@ func (n *Node) membership() membership.Config {
 func (ns *Namespace) newGroup(o *Opening) *membership.Group {
 	c := ns.node.membership()
 	c.Namespace, c.Creator, c.Placement, c.Name = ns.id, ID(o.State.Creator), string(o.State.Placement), o.State.Name
-	c.Control, c.Observer, c.KeepList = groupStore{&ns.Control}, follower{ns}, o.KeepList
+	c.Control, c.Observer, c.KeepList = &ns.Control, follower{ns}, o.KeepList
 	c.Clock, c.Version = ns.clock, ns.NextVersion
 	c.Save = func(r *membership.Record) error {
 		return ns.update(func(s *State) error { s.Record = *r; return nil })
@@ -63,29 +63,13 @@ func (ns *Namespace) pledgedBy(key []byte) (ID, error) {
 	return by, nil
 }
 
-// groupStore is a control namespace as its group sees it.
-type groupStore struct{ part *Part }
-
-func (s groupStore) Hash(r dbadapter.Record) (dbadapter.Hashed, error) {
-	return dbadapter.Hash(s.part.Keys.Hasher, r)
+// Hash hashes a record.
+func (p *Part) Hash(r dbadapter.Record) (dbadapter.Hashed, error) {
+	return dbadapter.Hash(p.Keys.Hasher, r)
 }
 
-func (s groupStore) Get(key []byte) (dbadapter.Record, error) { return s.part.get(key) }
-
-func (s groupStore) OfKind(ctx context.Context, kind byte) iter.Seq2[dbadapter.Hashed, error] {
-	return s.part.ofKind(ctx, kind)
-}
-
-func (s groupStore) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	return s.part.apply(ctx, writes)
-}
-
-func (s groupStore) Sign(writes []dbadapter.Write) error { return s.part.sign(writes) }
-
-func (s groupStore) Signed(by ID, r *dbadapter.Record) bool { return s.part.signed(by, r) }
-
-// ofKind yields the records of a kind in the control namespace.
-func (p *Part) ofKind(ctx context.Context, kind byte) iter.Seq2[dbadapter.Hashed, error] {
+// OfKind yields the records of a kind in the control namespace.
+func (p *Part) OfKind(ctx context.Context, kind byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		snap, err := p.Store.Snapshot()
 		if err != nil {
@@ -260,9 +244,6 @@ func (n *Node) ReadJoin(t *membership.Ticket, reply []byte) (*Joined, error) {
 		return nil, err
 	}
 	s := &State{Format: StateFormat, Name: t.Name, Creator: []byte(h.Creator), Placement: h.Placement, Record: membership.Record{Seeds: h.Seeds}}
-	if s.Sharded() {
-		s.Format = ShardedFormat
-	}
 	s.Watermark = watermark.State{Pledged: h.Pledged, Recovering: true}
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)

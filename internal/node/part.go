@@ -104,9 +104,9 @@ func (p *Part) Grow(ctx context.Context, tick func() error) (bool, error) {
 	return grown, err
 }
 
-// apply commits writes in as many transactions as they need. Beside an error, it
+// Apply commits writes in as many transactions as they need. Beside an error, it
 // returns the outcomes of those that were committed before.
-func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
+func (p *Part) Apply(ctx context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
 	for len(writes) > 0 {
 		n := dbadapter.OneBatch(writes)
 		some, err := p.Store.Apply(ctx, writes[:n])
@@ -118,8 +118,8 @@ func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []
 	return outcomes, nil
 }
 
-// get reads a record.
-func (p *Part) get(key []byte) (dbadapter.Record, error) {
+// Get reads a record.
+func (p *Part) Get(key []byte) (dbadapter.Record, error) {
 	snap, err := p.Store.Snapshot()
 	if err != nil {
 		return dbadapter.Record{}, err
@@ -130,7 +130,7 @@ func (p *Part) get(key []byte) (dbadapter.Record, error) {
 
 // Held is what is held under a key, a tombstone too, or nil.
 func (p *Part) Held(key []byte) (*dbadapter.Record, error) {
-	held, err := p.get(key)
+	held, err := p.Get(key)
 	switch {
 	case errors.Is(err, dbadapter.ErrNotFound):
 		return nil, nil //nolint:nilnil // nothing is an answer

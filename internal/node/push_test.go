@@ -194,7 +194,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	if verdict != push.Taken {
 		t.Fatal(verdict, err)
 	}
-	must(0, ps.spaces[0].Sets()[0].gc.Update(func(w *watermark.Watermark) bool { return w.RaiseFloor(a.records[0].Version.Clock) }))
+	must(0, ps.spaces[0].Sets()[0].gc.Update(func(w *watermark.Watermark) bool { return w.RaiseFloor(a.Records[0].Version.Clock) }))
 	succeeds(t, ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}))
 	wantErr(t, second(get(ps.spaces[0], "k0s")), dbadapter.ErrNotFound, "what the floor keeps out is held")
 }

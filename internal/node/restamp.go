@@ -83,7 +83,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 			return 0, err
 		}
 	}
-	control := restamp{part: &ns.Control, clock: clock, authorize: ns.Control.sign}
+	control := restamp{part: &ns.Control, clock: clock, authorize: ns.Control.Sign}
 	if err := control.all(ctx); err != nil {
 		return 0, err
 	}

@@ -126,7 +126,7 @@ func (v View) Examine(remote ID, record *dbadapter.Record) error {
 		return fmt.Errorf("%w: %w", ErrDenied, why.Err)
 	case why != nil:
 		return why.Err
-	case writer != "" && !v.set.signed(writer, record):
+	case writer != "" && !v.set.Signed(writer, record):
 		return unsigned(writer).Err
 	}
 	return nil

@@ -48,8 +48,6 @@ func (s *State) validateShards() error {
 	}
 	logs := logSize
 	switch {
-	case (rule != nil) != (s.Format == ShardedFormat):
-		return errors.New("its format is not that of its placement")
 	case rule == nil && (len(s.Shards) > 0 || s.Layout != nil):
 		return errors.New("shards of a namespace that is not cut into any")
 	case rule == nil:

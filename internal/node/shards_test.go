@@ -183,7 +183,7 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	snap := must(c.set(0, 1).Store.Snapshot())
 	defer snap.Close()
 	r := must(snap.Get([]byte(of(1))))
-	if c.set(1, 0).signed(c.machines[0].ID, &r) {
+	if c.set(1, 0).Signed(c.machines[0].ID, &r) {
 		t.Error("its signature is one of another shard, too")
 	}
 	for shard, want := range []wire.Reason{0: wire.ReasonWriter, 1: 0} {
@@ -352,10 +352,9 @@ func TestShardedState(t *testing.T) {
 	}{
 		"as it is":               {func(*State) {}, nil},
 		"without shards":         {func(s *State) { s.Shards = nil }, nil},
-		"an older format":        {func(s *State) { s.Format = StateFormat }, dbadapter.ErrCorrupt},
-		"a newer format":         {func(s *State) { s.Format = ShardedFormat + 1 }, dbadapter.ErrFormat},
+		"a newer format":         {func(s *State) { s.Format = StateFormat + 2 }, dbadapter.ErrFormat},
 		"without a placement":    {func(s *State) { s.Placement = nil }, dbadapter.ErrCorrupt},
-		"format 1, with shards":  {func(s *State) { s.Placement, s.Format = nil, StateFormat }, dbadapter.ErrCorrupt},
+		"shards of no placement": {func(s *State) { s.Placement = nil }, dbadapter.ErrCorrupt},
 		"a placement of nothing": {func(s *State) { s.Placement = []byte{0x80} }, dbadapter.ErrCorrupt},
 		"a placement of before":  {func(s *State) { s.Placement = []byte{0x83, 3, 16, 2} }, dbadapter.ErrFormat},
 		"a shard too many":       {func(s *State) { s.Shards[1].Shard = 16 }, dbadapter.ErrCorrupt},

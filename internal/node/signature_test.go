@@ -97,10 +97,10 @@ func TestSign(t *testing.T) {
 	im.Add(&Item{Key: []byte("dated"), Time: noon})
 	succeeds(t, second(ns.Sets()[0].Store.Apply(t.Context(), must(im.Cut().Writes()))))
 	for _, r := range records(ns) {
-		if want := map[bool]dbadapter.WriterID{true: writerOf(1)}[string(r.Key) == "dated"]; r.Signer != want || !ns.Sets()[0].signed(m.ID, &r) {
+		if want := map[bool]dbadapter.WriterID{true: writerOf(1)}[string(r.Key) == "dated"]; r.Signer != want || !ns.Sets()[0].Signed(m.ID, &r) {
 			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)
 		}
-		if ns.Sets()[0].signed(idOf(other), &r) || ns.Sets()[0].signed("no id", &r) {
+		if ns.Sets()[0].Signed(idOf(other), &r) || ns.Sets()[0].Signed("no id", &r) {
 			t.Error("the signature is another's, too")
 		}
 	}
@@ -123,7 +123,7 @@ func TestSignTogether(t *testing.T) {
 	}
 	must(importAll(ns, items))
 	for _, r := range records(ns) {
-		if dated := r.Version.Writer == 0; !ns.Sets()[0].signed(m.ID, &r) || dated != (r.Signer == writerOf(1)) {
+		if dated := r.Version.Writer == 0; !ns.Sets()[0].Signed(m.ID, &r) || dated != (r.Signer == writerOf(1)) {
 			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)
 		}
 	}
@@ -142,7 +142,7 @@ func BenchmarkSignature(b *testing.B) {
 	})
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
-			if !ns.Sets()[0].signed(m.ID, &r) {
+			if !ns.Sets()[0].Signed(m.ID, &r) {
 				b.Fatal("not signed")
 			}
 		}

@@ -17,12 +17,8 @@ import (
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
-// The formats of a state's encoding. A program that knows no placements refuses the
-// second one.
-const (
-	StateFormat   = 1
-	ShardedFormat = 3 // of a namespace that is cut into shards; 2 was that of one whose layouts had no rows
-)
+// StateFormat is that of a state's encoding.
+const StateFormat = 1
 
 // State is what a node keeps of a namespace apart from its records, its secret and
 // its control namespace. It has the namespace's name here, and what this node alone
@@ -79,7 +75,6 @@ func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule 
 		if s.Placement, err = rule.Value(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
-		s.Format = ShardedFormat
 	}
 	if err := membership.CheckName(name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -131,11 +126,8 @@ func DecodeState(b []byte) (*State, error) {
 	if err := roster.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
-	if s.Format == 2 {
-		return nil, fmt.Errorf("%w: its shards are those of a program of before: export the namespace with that program, and import it into a new one", dbadapter.ErrFormat)
-	}
-	if s.Format != StateFormat && s.Format != ShardedFormat {
-		return nil, fmt.Errorf("%w: it has format %d; this program reads %d and %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat, ShardedFormat)
+	if s.Format != StateFormat {
+		return nil, fmt.Errorf("%w: it has format %d; this program reads %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat)
 	}
 	switch err := s.validate(); {
 	case errors.Is(err, placement.ErrWriter):

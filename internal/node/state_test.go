@@ -58,7 +58,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 		edit func(*State)
 		want error
 	}{
-		"a newer format":    {func(s *State) { s.Format = ShardedFormat + 1 }, dbadapter.ErrFormat},
+		"a newer format":    {func(s *State) { s.Format = StateFormat + 1 }, dbadapter.ErrFormat},
 		"no format":         {func(s *State) { s.Format = 0 }, dbadapter.ErrFormat},
 		"a bad name":        {func(s *State) { s.Name = "../x" }, dbadapter.ErrCorrupt},
 		"no creator":        {func(s *State) { s.Creator = nil }, dbadapter.ErrCorrupt},
@@ -236,7 +236,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 			false,
 			func(c *crew) error { return c.ns[0].Sets()[0].gc.Pledge(ctx) },
 			func(c *crew) any {
-				r, _ := c.ns[0].Control.get(c.ns[0].Sets()[0].pledgeKey()) // the first one, else
+				r, _ := c.ns[0].Control.Get(c.ns[0].Sets()[0].pledgeKey()) // the first one, else
 				return r.Version
 			},
 		},
@@ -281,7 +281,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 			false,
 			func(c *crew) error { return c.ns[0].Announce(ctx, [][]byte{{9}}) },
 			func(c *crew) any {
-				_, err := c.ns[0].Control.get(membership.Key(membership.KindAddresses, c.machines[0].ID))
+				_, err := c.ns[0].Control.Get(membership.Key(membership.KindAddresses, c.machines[0].ID))
 				return err == nil
 			},
 		},

@@ -249,7 +249,7 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 	flood := func() (values [][]byte) {
 		for range roster.MaxVoid - 100 {
 			made++
-			d := roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}
+			d := roster.Statement{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}
 			values = append(values, must(roster.Make(rosterOf(sa), d, removed.ID, dbadapter.TimestampAt(a.clock)+dbadapter.Timestamp(made), removed.Sign)))
 		}
 		return values
@@ -318,7 +318,7 @@ func TestAdoptionByOldHost(t *testing.T) {
 	w.put(hosts[0], w.keyIn(0, 0))
 	w.handed(old, hosts, set)
 	adopt := func() error {
-		r := must(set.get([]byte(w.keyIn(0, 0))))
+		r := must(set.Get([]byte(w.keyIn(0, 0))))
 		return set.adopt(t.Context(), &r)
 	}
 	succeeds(t, adopt())

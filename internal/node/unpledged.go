@@ -23,7 +23,7 @@ func (ns *Namespace) pledges(id ID) bool {
 // readUnpledged reads which members make no pledges. The namespace is being opened.
 func (ns *Namespace) readUnpledged(ctx context.Context) error {
 	none := map[ID]bool{}
-	for r, err := range ns.Control.ofKind(ctx, membership.KindAddresses) {
+	for r, err := range ns.Control.OfKind(ctx, membership.KindAddresses) {
 		if err != nil {
 			return err
 		}

@@ -254,7 +254,7 @@ func (set *Set) authorize(writes []dbadapter.Write) error {
 	if err := set.covered(members, writes); err != nil {
 		return err
 	}
-	if err := set.sign(writes); err != nil {
+	if err := set.Sign(writes); err != nil {
 		return fmt.Errorf("sign: %w", err)
 	}
 	return nil
@@ -406,9 +406,9 @@ func appendSigned(b []byte, ns dbadapter.NamespaceID, r *dbadapter.Record) []byt
 // which nothing else gets the processor.
 const signedTogether = 32
 
-// sign signs this node's writes. A record whose version has no writer names its
+// Sign signs this node's writes. A record whose version has no writer names its
 // signer beside it.
-func (p *Part) sign(writes []dbadapter.Write) (failed error) {
+func (p *Part) Sign(writes []dbadapter.Write) (failed error) {
 	n := p.ns.node
 	if len(writes) == 1 {
 		n.Turn(func() { failed = p.signPiece(writes) })

@@ -53,16 +53,16 @@ func newAdmins(t *testing.T, seed uint64, n int) *admins {
 		w.nodes = append(w.nodes, &admin{id: id, key: key, tables: map[roster.Table][]byte{}})
 		w.nodes[i].set = roster.New(roster.Config{Creator: w.nodes[0].id, Placement: string(placement), Verify: ed25519.Verify})
 	}
-	w.say(0, roster.Draft{Kind: roster.Found, Policy: &roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
+	w.say(0, roster.Statement{Kind: roster.Found, Policy: &roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
 	for i := 1; i < n; i++ {
-		w.say(0, roster.Draft{Kind: roster.Grant, Subject: w.nodes[i].id, Role: roster.RoleAdmin})
+		w.say(0, roster.Statement{Kind: roster.Grant, Subject: w.nodes[i].id, Role: roster.RoleAdmin})
 	}
 	w.meet(1)
 	return w
 }
 
 // say states something at a node, if the node may.
-func (w *admins) say(i int, d roster.Draft) {
+func (w *admins) say(i int, d roster.Statement) {
 	a := w.nodes[i]
 	value, err := roster.Make(a.set, d, a.id, dbadapter.TimestampAt(w.now), func(m []byte) ([]byte, error) { return ed25519.Sign(a.key, m), nil })
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *admins) act() {
 			w.t.Fatal(err)
 		}
 		a.tables[next.Table()] = next.Value()
-		w.say(i, roster.Draft{Kind: roster.Layout, Table: next.Table()})
+		w.say(i, roster.Statement{Kind: roster.Layout, Table: next.Table()})
 		w.stated++
 	}
 }
@@ -180,26 +180,26 @@ func TestOneLayoutForManyChanges(t *testing.T) {
 		t.Errorf("%d layouts for the first hosts", w.stated)
 	}
 	for i := range 8 {
-		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(i), Role: roster.RoleWrite})
+		w.say(1, roster.Statement{Kind: roster.Grant, Subject: host(i), Role: roster.RoleWrite})
 		w.run(3, 1)
 	}
 	w.run(60, 1)
 	if w.agree(); w.stated != 3 {
 		t.Errorf("%d layouts for eight hosts", w.stated)
 	}
-	w.say(2, roster.Draft{Kind: roster.Grant, Subject: host(9), Role: roster.RoleRead}) // holds nothing
+	w.say(2, roster.Statement{Kind: roster.Grant, Subject: host(9), Role: roster.RoleRead}) // holds nothing
 	w.run(60, 1)
 	if w.stated != 3 {
 		t.Error("a layout for a member that only reads")
 	}
-	w.say(2, roster.Draft{Kind: roster.Lapse, Subject: host(3)})
+	w.say(2, roster.Statement{Kind: roster.Lapse, Subject: host(3)})
 	w.run(60, 1)
 	if w.agree(); w.stated != 5 {
 		t.Errorf("%d layouts after a host has lapsed", w.stated)
 	}
 	// A stream of changes puts a layout off for a bounded time.
 	for i := range 20 {
-		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(20 + i), Role: roster.RoleWrite})
+		w.say(1, roster.Statement{Kind: roster.Grant, Subject: host(20 + i), Role: roster.RoleWrite})
 		w.run(6, 1)
 	}
 	if w.stated < 6 {
@@ -218,13 +218,13 @@ func TestAdminsConverge(t *testing.T) {
 				w.side[i] = w.IntN(2)
 			}
 			for range 2 + w.IntN(4) {
-				d := roster.Draft{Kind: roster.Grant, Subject: host(w.IntN(6)), Role: roster.RoleWrite}
+				d := roster.Statement{Kind: roster.Grant, Subject: host(w.IntN(6)), Role: roster.RoleWrite}
 				if w.IntN(3) == 0 {
-					d = roster.Draft{Kind: roster.Remove, Subject: d.Subject}
+					d = roster.Statement{Kind: roster.Remove, Subject: d.Subject}
 				}
 				i := w.IntN(len(w.nodes))
 				if w.IntN(8) == 0 { // an admin, never the founder
-					d = roster.Draft{Kind: roster.Remove, Subject: w.nodes[1+w.IntN(len(w.nodes)-1)].id}
+					d = roster.Statement{Kind: roster.Remove, Subject: w.nodes[1+w.IntN(len(w.nodes)-1)].id}
 					i = 0
 				}
 				w.say(i, d)
@@ -258,7 +258,7 @@ func TestAdminsConverge(t *testing.T) {
 func TestATableThatDoesNotCome(t *testing.T) {
 	w := newAdmins(t, 1, 3)
 	w.run(2*60, 1)
-	w.say(1, roster.Draft{Kind: roster.Layout, Table: roster.Table{1}})
+	w.say(1, roster.Statement{Kind: roster.Layout, Table: roster.Table{1}})
 	w.run(30, 1)
 	if w.stated != 1 {
 		t.Error("the table was not waited for")

@@ -7,7 +7,7 @@
 //	status, err := set.Add(value)                 // from a peer
 //	list := set.List()                            // never changes
 //	if list.Has(peer, roster.RoleRead) && list.MayWrite(writer, version.Clock) { … }
-//	value, err := roster.Make(set, roster.Draft{Kind: roster.Remove, Subject: peer}, self, now, sign)
+//	value, err := roster.Make(set, roster.Statement{Kind: roster.Remove, Subject: peer}, self, now, sign)
 //
 // docs/MEMBERS.md has the rules, for an implementation from nothing. In short:
 //

@@ -22,7 +22,7 @@ func TestRemovedAdminForges(t *testing.T) {
 			return
 		}
 		before := len(r.all.entries)
-		value, err := Make(r.all, Draft{Kind: Remove, Subject: ids[liar]}, ids[0], 70, quickSign(0))
+		value, err := Make(r.all, Statement{Kind: Remove, Subject: ids[liar]}, ids[0], 70, quickSign(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestManyHeads(t *testing.T) {
 			}
 		}
 	}
-	must(s.Add(must(Make(s, Draft{Kind: Remove, Subject: ids[1]}, ids[0], 1000, quickSign(0)))))
+	must(s.Add(must(Make(s, Statement{Kind: Remove, Subject: ids[1]}, ids[0], 1000, quickSign(0)))))
 	if l := s.List(); l.Role(ids[1]) != 0 || l.Role(ids[6]) != RoleAdmin {
 		t.Error("the removal has not reached the one that forks")
 	}

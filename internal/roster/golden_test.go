@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 	s := newSet()
 	name := map[Hash]string{}
 	var tips []Hash
-	put := func(what string, author int, at int, d Draft, heads ...Hash) Hash {
+	put := func(what string, author int, at int, d Statement, heads ...Hash) Hash {
 		t.Helper()
 		st := &Statement{
 			Kind: d.Kind, Author: idOf(author), At: second(at), Heads: heads, Subject: d.Subject,
@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 			names = append(names, strings.SplitN(name[h], ":", 2)[0])
 		}
 		what := fmt.Sprintf("%c: node %d at second %d, having seen %s: %s node %d", 'A'+len(name), author, at, strings.Join(names, " and "), kind, subject)
-		d := Draft{Kind: kind, Subject: idOf(subject), Role: role}
+		d := Statement{Kind: kind, Subject: idOf(subject), Role: role}
 		if role > 0 {
 			what += " " + role.String()
 		}
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 		return put(what, author, at, d, heads...)
 	}
 	say("# The seconds count from 1800000000.")
-	put("A: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}})
+	put("A: node 0 at second 0: found, skew 5 minutes", 0, 0, Statement{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}})
 	on(0, 1, Grant, 1, RoleAdmin)
 	on(1, 2, Grant, 2, RoleAdmin)
 	on(2, 3, Grant, 3, RoleWrite)
@@ -134,7 +134,7 @@ func goldenLayouts(t *testing.T, say func(format string, args ...any)) {
 	s := New(cfg)
 	fork := New(cfg)
 	second := func(n int64) dbadapter.Timestamp { return dbadapter.TimestampAt(time.Unix(1_800_000_000+n, 0)) }
-	put := func(what string, author int, at int64, d Draft, into ...*Set) {
+	put := func(what string, author int, at int64, d Statement, into ...*Set) {
 		t.Helper()
 		value := must(Make(into[0], d, idOf(author), second(at), signer(author)))
 		say("# %s", what)
@@ -147,11 +147,11 @@ func goldenLayouts(t *testing.T, say func(format string, args ...any)) {
 		}
 	}
 	table := func(n byte) Table { return TableOf([]byte{n}) }
-	put("O: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}, Placement: placement}, s, fork)
-	put("P: node 0 at second 1, having seen O: layout of the table 01", 0, 1, Draft{Kind: Layout, Table: table(1)}, s, fork)
-	put("Q: node 0 at second 2, having seen P: grant node 1 admin", 0, 2, Draft{Kind: Grant, Subject: idOf(1), Role: RoleAdmin}, s, fork)
-	put("R: node 1 at second 3, having seen Q: layout of the table 02", 1, 3, Draft{Kind: Layout, Table: table(2)}, s)
-	put("S: node 0 at second 3, having seen Q: layout of the table 03", 0, 3, Draft{Kind: Layout, Table: table(3)}, fork)
+	put("O: node 0 at second 0: found, skew 5 minutes", 0, 0, Statement{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}, Placement: placement}, s, fork)
+	put("P: node 0 at second 1, having seen O: layout of the table 01", 0, 1, Statement{Kind: Layout, Table: table(1)}, s, fork)
+	put("Q: node 0 at second 2, having seen P: grant node 1 admin", 0, 2, Statement{Kind: Grant, Subject: idOf(1), Role: RoleAdmin}, s, fork)
+	put("R: node 1 at second 3, having seen Q: layout of the table 02", 1, 3, Statement{Kind: Layout, Table: table(2)}, s)
+	put("S: node 0 at second 3, having seen Q: layout of the table 03", 0, 3, Statement{Kind: Layout, Table: table(3)}, fork)
 	both := func(what string) {
 		t.Helper()
 		s.Load(values(fork))
@@ -165,9 +165,9 @@ func goldenLayouts(t *testing.T, say func(format string, args ...any)) {
 		say("layout = epoch %d, table %s, statement %s", l.Epoch, l.Table, l.Statement)
 	}
 	both("The list: of R and S the one with the greater hash counts.")
-	put("T: node 1 at second 4, having seen R and S: layout of the table 04", 1, 4, Draft{Kind: Layout, Table: table(4)}, s)
-	put("U: node 0 at second 4, having seen R and S: remove node 1", 0, 4, Draft{Kind: Remove, Subject: idOf(1)}, fork)
+	put("T: node 1 at second 4, having seen R and S: layout of the table 04", 1, 4, Statement{Kind: Layout, Table: table(4)}, s)
+	put("U: node 0 at second 4, having seen R and S: remove node 1", 0, 4, Statement{Kind: Remove, Subject: idOf(1)}, fork)
 	both("The list: T is void, being apart from the removal of its author; S counts as before.")
-	put("V: node 0 at second 5, having seen U: layout of the table 04", 0, 5, Draft{Kind: Layout, Table: table(4)}, s, fork)
+	put("V: node 0 at second 5, having seen U: layout of the table 04", 0, 5, Statement{Kind: Layout, Table: table(4)}, s, fork)
 	both("The list.")
 }

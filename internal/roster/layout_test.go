@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -13,13 +15,13 @@ func sharded(t *testing.T) *story {
 	cfg := newSet().cfg
 	cfg.Placement = testPlacement
 	s := &story{t, New(cfg), 99}
-	s.say(0, Draft{Kind: Found, Policy: &testPolicy, Placement: testPlacement})
+	s.say(0, Statement{Kind: Found, Policy: &testPolicy, Placement: testPlacement})
 	return s
 }
 
 func (s *story) layout(author int, table byte) []byte {
 	s.t.Helper()
-	return s.say(author, Draft{Kind: Layout, Table: Table{table}})
+	return s.say(author, Statement{Kind: Layout, Table: Table{table}})
 }
 
 // counts wants this to be the layout that counts.
@@ -108,12 +110,12 @@ func TestRefusedLayouts(t *testing.T) {
 	}
 	// A namespace of one shard has no layouts, and no founding gives it shards.
 	one := founded(t)
-	if _, err := Make(one.Set, Draft{Kind: Layout, Table: Table{1}}, idOf(0), 200, signer(0)); !errors.Is(err, ErrRefused) {
+	if _, err := Make(one.Set, Statement{Kind: Layout, Table: Table{1}}, idOf(0), 200, signer(0)); !errors.Is(err, ErrRefused) {
 		t.Errorf("a layout of one shard: %v", err)
 	}
 	for _, set := range []*Set{one.Set, s.Set} {
 		for _, placement := range []string{"", "64 by hash", testPlacement} {
-			_, err := Make(set, Draft{Kind: Found, Policy: &testPolicy, Placement: placement}, set.cfg.Creator, 1, signer(0))
+			_, err := Make(set, Statement{Kind: Found, Policy: &testPolicy, Placement: cbor.ByteString(placement)}, set.cfg.Creator, 1, signer(0))
 			if want := placement != set.cfg.Placement; errors.Is(err, ErrRefused) != want {
 				t.Errorf("placement %q for one of %q: %v", placement, set.cfg.Placement, err)
 			}
@@ -129,7 +131,7 @@ func TestLayoutsAreBounded(t *testing.T) {
 	for table := range byte(5) {
 		s.layout(1, 1+table)
 	}
-	value := must(Make(s.Set, Draft{Kind: Layout, Table: Table{9}}, ids[1], s.at, signer(1)))
+	value := must(Make(s.Set, Statement{Kind: Layout, Table: Table{9}}, ids[1], s.at, signer(1)))
 	if _, err := s.Add(value); !errors.Is(err, dbadapter.ErrLimit) {
 		t.Errorf("the sixth: %v", err)
 	}

@@ -13,9 +13,9 @@ import (
 func TestLoadOfManyVoidStatements(t *testing.T) {
 	s := founded(t)
 	s.grant(0, 1, RoleAdmin)
-	removal := must(Make(s.Set, Draft{Kind: Remove, Subject: idOf(1)}, idOf(0), s.at+1, signer(0)))
+	removal := must(Make(s.Set, Statement{Kind: Remove, Subject: idOf(1)}, idOf(0), s.at+1, signer(0)))
 	for n := range 4 * MaxVoid {
-		d := Draft{Kind: Grant, Subject: idOf(2), Role: RoleRead}
+		d := Statement{Kind: Grant, Subject: idOf(2), Role: RoleRead}
 		fork := &Statement{Kind: d.Kind, Author: idOf(1), Subject: d.Subject, Role: d.Role, At: dbTime(uint64(1000 + n)), Heads: s.founding()}
 		s.add(must(fork.Sign(testNamespace, signer(1))))
 	}

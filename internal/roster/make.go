@@ -4,56 +4,38 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Draft is what a statement is to say.
-type Draft struct {
-	Kind    Kind
-	Subject ID                  // not for Found and Layout; the author itself for Return
-	Role    Role                // Grant
-	Expires dbadapter.Timestamp // Grant: the last instant of the role; 0 never
-	Since   dbadapter.Timestamp // Grant: from when on versions count; 0 the rule
-	Policy  *Policy             // Found
-	// Placement is how the namespace is cut into shards; Found.
-	Placement string
-	Table     Table // Layout; the epoch follows from what the set has
-}
-
-// Make is a statement's value, on top of the heads of the set, as the set would
-// take it; Add is the caller's, once the value is durable. A draft that would be
-// refused, or would change nothing, is ErrRefused. One member too many is
-// dbadapter.ErrLimit.
-func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message []byte) ([]byte, error)) ([]byte, error) {
-	st := &Statement{
-		Kind: d.Kind, Author: author, At: at, Subject: d.Subject,
-		Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy, Placement: cbor.ByteString(d.Placement), Table: d.Table,
+// Make is the value of a statement that an author makes on top of the heads of the set,
+// as the set would take it; Add is the caller's, once the value is durable. Author, time,
+// heads and epoch are filled in. A statement that would be refused, or would change nothing,
+// is ErrRefused. One member too many is dbadapter.ErrLimit.
+func Make(s *Set, st Statement, author ID, at dbadapter.Timestamp, sign func(message []byte) ([]byte, error)) ([]byte, error) {
+	st.Author, st.At = author, at
+	if st.Kind != Found {
+		st.Heads = s.headsFor(author, st.Subject)
 	}
-	if d.Kind != Found {
-		st.Heads = s.headsFor(author, d.Subject)
-	}
-	if d.Kind == Layout {
+	if st.Kind == Layout {
 		st.Epoch = min(s.NextEpoch(), s.epochSeen(st.Heads)+maxStep)
 	}
 	if err := st.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, st.Kind, err)
 	}
-	if err := s.fits(d); err != nil {
+	if err := s.fits(&st); err != nil {
 		return nil, err
 	}
-	e := newEntry(st, Hash{}, nil)
+	e := newEntry(&st, Hash{}, nil)
 	s.see(e)
 	if err := s.examine(e); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, st.Kind, err)
 	}
 	return st.Sign(s.cfg.Namespace, sign)
 }
 
 // fits refuses a new member that the namespace has no room for, or that versions
 // could not tell from another.
-func (s *Set) fits(d Draft) error {
+func (s *Set) fits(d *Statement) error {
 	l := s.List()
 	if d.Kind != Grant || l.Role(d.Subject) > 0 {
 		return nil

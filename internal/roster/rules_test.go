@@ -34,7 +34,7 @@ func agree(t *testing.T, stories ...*story) *List {
 
 // refused wants a draft to be refused, by Make and, if it is signed nevertheless,
 // by Add.
-func (s *story) refused(author int, d Draft) {
+func (s *story) refused(author int, d Statement) {
 	s.t.Helper()
 	if _, err := Make(s.Set, d, idOf(author), s.at, signer(author)); !errors.Is(err, ErrRefused) {
 		s.t.Errorf("%s of node %d: %v", d.Kind, author, err)
@@ -53,7 +53,7 @@ func (s *story) refused(author int, d Draft) {
 }
 
 // forge is a statement on heads of the author's choice.
-func (s *story) forge(author int, d Draft, at dbadapter.Timestamp, heads ...[]byte) []byte {
+func (s *story) forge(author int, d Statement, at dbadapter.Timestamp, heads ...[]byte) []byte {
 	s.t.Helper()
 	st := &Statement{
 		Kind: d.Kind, Author: idOf(author), At: at, Subject: d.Subject,
@@ -72,14 +72,14 @@ func TestWhatNeedsAnAdmin(t *testing.T) {
 	s.grant(0, 1, RoleWrite)
 	s.grant(0, 2, RoleRead)
 	for _, author := range []int{1, 2, 3} {
-		s.refused(author, Draft{Kind: Found, Policy: &testPolicy})
-		s.refused(author, Draft{Kind: Grant, Subject: idOf(3), Role: RoleRead})
-		s.refused(author, Draft{Kind: Grant, Subject: idOf(author), Role: RoleAdmin})
-		s.refused(author, Draft{Kind: Remove, Subject: idOf(0)})
-		s.refused(author, Draft{Kind: Lapse, Subject: idOf(0)})
-		s.refused(author, Draft{Kind: Return, Subject: idOf(author)})
+		s.refused(author, Statement{Kind: Found, Policy: &testPolicy})
+		s.refused(author, Statement{Kind: Grant, Subject: idOf(3), Role: RoleRead})
+		s.refused(author, Statement{Kind: Grant, Subject: idOf(author), Role: RoleAdmin})
+		s.refused(author, Statement{Kind: Remove, Subject: idOf(0)})
+		s.refused(author, Statement{Kind: Lapse, Subject: idOf(0)})
+		s.refused(author, Statement{Kind: Return, Subject: idOf(author)})
 	}
-	s.refused(3, Draft{Kind: Remove, Subject: idOf(3)})
+	s.refused(3, Statement{Kind: Remove, Subject: idOf(3)})
 	s.remove(1, 1)
 	s.roles(RoleAdmin, 0, RoleRead, 0)
 }
@@ -100,8 +100,8 @@ func TestAbove(t *testing.T) {
 				t.Errorf("%d above %d: %v", author, subject, got)
 			}
 			if author > subject {
-				s.refused(author, Draft{Kind: Remove, Subject: idOf(subject)})
-				s.refused(author, Draft{Kind: Grant, Subject: idOf(subject), Role: RoleWrite})
+				s.refused(author, Statement{Kind: Remove, Subject: idOf(subject)})
+				s.refused(author, Statement{Kind: Grant, Subject: idOf(subject), Role: RoleWrite})
 				// Not with old heads either: that the subject was no admin then.
 				continue
 			}
@@ -143,7 +143,7 @@ func TestFormerIsShownWhatVoids(t *testing.T) {
 func TestTwoFoundings(t *testing.T) {
 	a := founded(t)
 	b := &story{t, newSet(), 99}
-	b.say(0, Draft{Kind: Found, Policy: &Policy{Unsigned: true, MaxSkew: 1}})
+	b.say(0, Statement{Kind: Found, Policy: &Policy{Unsigned: true, MaxSkew: 1}})
 	a.grant(0, 1, RoleAdmin)
 	b.grant(0, 2, RoleWrite)
 	l := agree(t, a, b)

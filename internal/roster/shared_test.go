@@ -49,12 +49,12 @@ type story struct {
 // founded is the story in which node 0 has made the namespace, at 100.
 func founded(t *testing.T) *story {
 	s := &story{t, newSet(), 99}
-	s.say(0, Draft{Kind: Found, Policy: &testPolicy})
+	s.say(0, Statement{Kind: Found, Policy: &testPolicy})
 	return s
 }
 
 // say makes a statement on all that the set has, and adds it.
-func (s *story) say(author int, d Draft) []byte {
+func (s *story) say(author int, d Statement) []byte {
 	s.t.Helper()
 	s.at++
 	value, err := Make(s.Set, d, idOf(author), s.at, signer(author))
@@ -76,12 +76,12 @@ func (s *story) add(values ...[]byte) {
 
 func (s *story) grant(author, subject int, role Role) []byte {
 	s.t.Helper()
-	return s.say(author, Draft{Kind: Grant, Subject: idOf(subject), Role: role})
+	return s.say(author, Statement{Kind: Grant, Subject: idOf(subject), Role: role})
 }
 
 func (s *story) remove(author, subject int) []byte {
 	s.t.Helper()
-	return s.say(author, Draft{Kind: Remove, Subject: idOf(subject)})
+	return s.say(author, Statement{Kind: Remove, Subject: idOf(subject)})
 }
 
 // fork is a story of its own that has seen what this one has.

@@ -92,12 +92,12 @@ func TestFloodOfTwoHalves(t *testing.T) {
 				kind := []Kind{Grant, Grant, Remove}[r.IntN(3)]
 				role := map[Kind]Role{Grant: RoleWrite}[kind]
 				at := dbadapter.Timestamp(3000 + 10*n + r.IntN(10))
-				if value, err := Make(h.Set, Draft{Kind: kind, Subject: ids[subject], Role: role}, ids[author], at, quickSign(author)); err == nil {
+				if value, err := Make(h.Set, Statement{Kind: kind, Subject: ids[subject], Role: role}, ids[author], at, quickSign(author)); err == nil {
 					must(h.Add(value))
 				}
 			}
 		}
-		removal, err := Make(halves[0].Set, Draft{Kind: Remove, Subject: ids[liar]}, ids[0], 4000, quickSign(0))
+		removal, err := Make(halves[0].Set, Statement{Kind: Remove, Subject: ids[liar]}, ids[0], 4000, quickSign(0))
 		if err != nil {
 			return // one of the two has lost its role meanwhile
 		}
