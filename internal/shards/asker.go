@@ -137,21 +137,21 @@ func Reply(ctx context.Context, asked *node.Asked) (*wire.Reply, error) {
 func answer(ctx context.Context, ns *node.Namespace, from node.ID, q wire.Question) (a wire.Answering, floor dbadapter.Timestamp, err error) {
 	switch q := q.(type) {
 	case *wire.AskRecord:
-		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
+		a, err = asHost(ns, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
 			a, floor, err = answerRecord(set, q)
 			return a, err
 		})
 	case *wire.AskHold:
-		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
+		a, err = asHost(ns, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
 			a, floor, err = answerHold(ctx, ns, set, from, q)
 			return a, err
 		})
 	case *wire.AskScan:
-		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerScan(ctx, set, q) })
+		a, err = asHost(ns, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerScan(ctx, set, q) })
 	case *wire.AskChanges:
-		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerChanges(ctx, set, q) })
+		a, err = asHost(ns, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerChanges(ctx, set, q) })
 	case *wire.AskBody:
-		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerBody(ns, set, q) })
+		a, err = asHost(ns, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerBody(ns, set, q) })
 	case *wire.AskNames:
 		a, err = answerNames(ctx, ns, q)
 	case *wire.AskKept:
@@ -163,7 +163,7 @@ func answer(ctx context.Context, ns *node.Namespace, from node.ID, q wire.Questi
 }
 
 // asHost gives what this node says of its set, as a host by the row of a question.
-func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*node.Set) (wire.Answering, error)) (a wire.Answering, err error) {
+func asHost(ns *node.Namespace, row *wire.ShardRow, say func(*node.Set) (wire.Answering, error)) (a wire.Answering, err error) {
 	set, err := ns.AsHost(row)
 	if err != nil {
 		return nil, err
