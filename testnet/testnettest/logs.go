@@ -21,14 +21,7 @@ func newLogs(n int) *logs { return &logs{lines: make([][]string, n)} }
 
 // of is a node's logger.
 func (l *logs) of(i int) *slog.Logger {
-	return slog.New(slog.NewTextHandler(&lineWriter{l, i}, &slog.HandlerOptions{
-		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey && len(groups) == 0 {
-				a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
-			}
-			return a
-		},
-	}))
+	return slog.New(slog.NewTextHandler(&lineWriter{l, i}, nil))
 }
 
 // show prints the kept lines, with the nodes' numbers for their ids.

@@ -248,7 +248,7 @@ func (n *Net) Namespace(i int) *peer.Namespace {
 func (n *Net) space(i int) *peer.Namespace {
 	if r := n.places[i].running; r != nil {
 		for _, s := range r.node.Namespaces() {
-			if n.recorder.isShared(s.ID()) {
+			if n.recorder.share(s.ID()) {
 				return s
 			}
 		}

@@ -53,13 +53,6 @@ func (r *recorder) tell(what func(h *check.History)) {
 	what(r.history)
 }
 
-// isShared reports whether an id is that of the namespace that all share.
-func (r *recorder) isShared(id dbadapter.NamespaceID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return id == r.shared
-}
-
 // recordedStore is a store whose commits are recorded.
 type recordedStore struct {
 	dbadapter.Store

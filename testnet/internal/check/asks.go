@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -103,7 +102,7 @@ func headOf(r *dbadapter.Record) string {
 	if r.Version.IsZero() {
 		return "nothing"
 	}
-	return headText(reconcile.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+	return recordText(r)
 }
 
 // Explained is what a node makes of the answer to a question about a key.

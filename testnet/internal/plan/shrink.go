@@ -136,7 +136,11 @@ func (s *shrinker) nodes() {
 		all[i] = i
 	}
 	reduce(all, func(rest []int) bool {
-		return len(rest) > 0 && !s.spent() && s.try(whole.only(rest))
+		number := map[int]int{}
+		for to, from := range rest {
+			number[from] = to
+		}
+		return len(rest) > 0 && !s.spent() && s.try(whole.renumbered(number, len(rest)))
 	})
 }
 
@@ -158,15 +162,6 @@ func (s *shrinker) merge() {
 			s.try(s.best.renumbered(number, s.best.Nodes-1))
 		}
 	}
-}
-
-// only is the plan of some of the nodes, with new numbers.
-func (p Plan) only(nodes []int) Plan {
-	number := map[int]int{}
-	for to, from := range nodes {
-		number[from] = to
-	}
-	return p.renumbered(number, len(nodes))
 }
 
 // renumbered is the plan with other numbers for its nodes; it leaves out events of

@@ -73,8 +73,8 @@ func (s *shrinker) details() {
 		case e.Verb == Partition || e.Verb == WaitKey || e.Verb.Writes() || e.Amount == 0:
 		case e.Verb == Loss:
 			e.Amount = 1000 // all is a plainer fault than some
-		case e.Verb == Skew:
-			e.Amount = toward(e.Amount, time.Minute.Milliseconds())
+		case e.Verb == Skew && e.Amount/minute != 0:
+			e.Amount -= e.Amount % minute
 		case e.Verb == Flip, e.Verb == FlipCell, e.Verb == FlipSum, e.Verb == Phantom:
 			e.Amount = 0
 		}
@@ -98,14 +98,7 @@ func (s *shrinker) details() {
 	}
 }
 
-// toward is a multiple of unit of the same sign, or the number itself if it is
-// less than a unit.
-func toward(n, unit int64) int64 {
-	if n/unit == 0 {
-		return n
-	}
-	return n / unit * unit
-}
+const minute = int64(time.Minute / time.Millisecond)
 
 // each applies a change to all events at once, and if the plan then passes, to one
 // after the other.
