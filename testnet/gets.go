@@ -28,15 +28,15 @@ type gotten struct {
 func (r *runner) finding(f *model.Found) plan.Finding {
 	switch {
 	case errors.Is(f.Err, bodies.ErrLost):
-		return plan.FoundLost
+		return "lost"
 	case f.Err != nil:
-		return plan.FoundShort
+		return "short"
 	case f.Record != nil && !f.Record.Deleted:
-		return plan.FoundRecord
+		return "record"
 	case f.Nowhere:
-		return plan.FoundNowhere
+		return "nowhere"
 	}
-	return plan.FoundNothing
+	return "nothing"
 }
 
 // misread says of each read that came to something else than it should what it came to.

@@ -33,11 +33,11 @@ func (r *Result) SVG() ([]byte, error) {
 	}}
 	if faults := r.faults(t); len(faults) > 0 {
 		charts = append(charts, &plot.Chart{
-			Title: "what was done to them", X: t.axis, Y: plot.Axis{Label: "node", From: -0.5, To: max(5, float64(r.Nodes)) - 0.5}, Height: 240, Marks: t.lines(), Series: faults,
+			Title: "what was done to them", X: t.axis, Y: plot.Axis{Label: "node", From: -0.5, To: max(5, float64(r.Nodes)) - 0.5}, Height: 240, Marks: t.marks, Series: faults,
 		})
 	}
 	charts = append(charts, &plot.Chart{
-		Title: "records of the node that holds most", X: t.axis, Y: plot.Axis{Label: "records"}, Height: 200, Marks: t.lines(),
+		Title: "records of the node that holds most", X: t.axis, Y: plot.Axis{Label: "records"}, Height: 200, Marks: t.marks,
 		Series: []plot.Series{{Line: true, Points: held}},
 	})
 	picture, err := plot.Stack(charts...)
@@ -89,14 +89,6 @@ func (r *Result) timeline() *timeline {
 		t.marks = append(t.marks, plot.Mark{Label: "all is healed", At: t.point(r.plan.Events[n-1].At.Milliseconds(), 0).X})
 	}
 	return t
-}
-
-// lines are the marks without labels.
-func (t *timeline) lines() (all []plot.Mark) {
-	for _, m := range t.marks {
-		all = append(all, plot.Mark{At: m.At})
-	}
-	return all
 }
 
 // point is a number at a moment.

@@ -48,11 +48,16 @@ func in(folder string) (all []Scenario) {
 		if err != nil {
 			panic(err) // it is part of the program
 		}
-		s := Scenario{Name: strings.TrimSuffix(path.Base(file), ".txt"), Text: string(text)}
-		if first, _, _ := strings.Cut(s.Text, "\n"); strings.HasPrefix(first, "#") {
-			s.Title = strings.TrimSpace(first[1:])
-		}
-		all = append(all, s)
+		all = append(all, Of(strings.TrimSuffix(path.Base(file), ".txt"), string(text)))
 	}
 	return all
+}
+
+// Of is a scenario of any text.
+func Of(name, text string) Scenario {
+	s := Scenario{Name: name, Text: text}
+	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#") {
+		s.Title = strings.TrimSpace(first[1:])
+	}
+	return s
 }

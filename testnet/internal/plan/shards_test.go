@@ -59,7 +59,7 @@ func TestParseShards(t *testing.T) {
 	if got := []string{p.Events[6].Read, p.Events[7].Read, p.Events[8].Read}; !slices.Equal(got, []string{One, All, One}) || !p.Events[8].AtLeast {
 		t.Errorf("read at %q", got)
 	}
-	if got := []Finding{p.Events[5].Finding, p.Events[6].Finding}; got[0] != "" || got[1] != FoundNowhere {
+	if got := []Finding{p.Events[5].Finding, p.Events[6].Finding}; got[0] != "" || got[1] != "nowhere" {
 		t.Errorf("findings %q", got)
 	}
 	if v := p.Events[2].Value; v != "two words ack 2" {

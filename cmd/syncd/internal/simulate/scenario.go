@@ -85,11 +85,7 @@ func (p *program) scenario(name string) (scenarios.Scenario, error) {
 	if err != nil {
 		return scenarios.Scenario{}, fmt.Errorf("read the scenario: %w", err)
 	}
-	s := scenarios.Scenario{Name: name, Text: string(text)}
-	if first, _, _ := strings.Cut(s.Text, "\n"); strings.HasPrefix(first, "#") {
-		s.Title = strings.TrimSpace(first[1:])
-	}
-	return s, nil
+	return scenarios.Of(name, string(text)), nil
 }
 
 // noScenario says that no scenario has that name, and which name is near.
