@@ -68,7 +68,12 @@ func Start(t testing.TB, settings ...string) *Server {
 		t.Skip("PostgreSQL is not installed; install it: apt-get install postgresql")
 	}
 	var err error
-	if s.dir, err = os.MkdirTemp(memory(), "pg"); err != nil { //nolint:usetesting // the paths of t.TempDir are too long for sockets, and closed to other users
+	// In memory, where there is such a folder: waiting for the disk costs nothing there, and
+	// a server that is killed loses no more.
+	if s.dir, err = os.MkdirTemp("/dev/shm", "pg"); err != nil { //nolint:usetesting // the paths of t.TempDir are too long for sockets, and closed to other users
+		s.dir, err = os.MkdirTemp("", "pg") //nolint:usetesting // as above
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
@@ -89,17 +94,6 @@ func Start(t testing.TB, settings ...string) *Server {
 	t.Cleanup(s.Stop)
 	s.Run()
 	return s
-}
-
-// memory is a folder in memory, where waiting for the disk costs nothing, or "" for the
-// usual one. A server that is killed loses no more there.
-func memory() string {
-	const shared = "/dev/shm"
-	if dir, err := os.MkdirTemp(shared, "pg"); err == nil {
-		_ = os.Remove(dir)
-		return shared
-	}
-	return ""
 }
 
 // dropRoot chooses a user to run as, if we are root, and gives it the folder.

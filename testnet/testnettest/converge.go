@@ -225,10 +225,8 @@ func (c *convergence) hint() {
 			say("node %d is down, or has dropped the namespace: Start it, or leave it out on purpose", i)
 			continue
 		}
-		for at, r := range space.Rejected() {
-			if at == maxNamed {
-				break
-			}
+		rejected := space.Rejected()
+		for _, r := range rejected[:min(len(rejected), maxNamed)] {
 			say("node %d has refused %q at version %s: %s", i, r.Key, r.Version, r.Reason)
 		}
 	}

@@ -119,13 +119,6 @@ func (p *program) json() bool { return p.Output == "json" }
 // printJSON writes v as indented JSON.
 func (p *program) printJSON(v any) error { return api.WriteJSON(p.stdout, v, "  ") }
 
-// remark tells on standard error what is not part of the result.
-func (p *program) remark(format string, args ...any) {
-	if !p.Quiet && !p.json() {
-		_, _ = fmt.Fprintf(p.stderr, format+"\n", args...)
-	}
-}
-
 // bars draws progress on standard error, where that is wanted.
 func (p *program) bars() *progress.Bars { return progress.New(p.stderr, p.Quiet || p.json()) }
 

@@ -168,7 +168,9 @@ func (c *runCmd) save(ctx context.Context, p *program, res *testnet.Result) (str
 		small, err := c.shrink(ctx, p, res)
 		switch {
 		case errors.Is(err, testnet.ErrNothingBroken):
-			p.remark("the run stays as it is: %v", err)
+			if !p.Quiet && !p.json() {
+				_, _ = fmt.Fprintf(p.stderr, "the run stays as it is: %v\n", err)
+			}
 		case err != nil:
 			return "", fmt.Errorf("run: make it smaller: %w", err)
 		default:
