@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -199,7 +200,10 @@ func TestDigestsOfAMemberThatOneNodeReaches(t *testing.T) {
 // mayLack makes a namespace one that has lost records, while it is open.
 func mayLack(ns *Namespace) error {
 	for _, set := range ns.Sets() {
-		set.tenure.loses(ns.node.elapsed())
+		set.tenure.mu.Lock()
+		set.tenure.host.Lose()
+		set.tenure.host.LostUntil = ns.node.elapsed() + quorum.LongestDeadline
+		set.tenure.mu.Unlock()
 		if err := set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(true); return true }); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func DecodeState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
 	if s.Format != StateFormat {
-		return nil, fmt.Errorf("%w: it has format %d; this program reads %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat)
+		return nil, fmt.Errorf("%w: it has format %d; this program reads %d: export the namespace with the program that wrote it, and import it into a new one", dbadapter.ErrFormat, s.Format, StateFormat)
 	}
 	switch err := s.validate(); {
 	case errors.Is(err, placement.ErrWriter):

@@ -52,14 +52,6 @@ func (t *tenure) is(whole, lost bool, now time.Duration) {
 	}
 }
 
-// loses follows a loss of records: nothing counts that was found before, and no sync for a while.
-func (t *tenure) loses(now time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.host.Lose()
-	t.host.LostUntil = now + quorum.LongestDeadline
-}
-
 // term is that in which a record enters now.
 func (t *tenure) term() quorum.Term {
 	t.mu.Lock()
