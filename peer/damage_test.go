@@ -312,8 +312,8 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if d == nil || d.Findings != 5 || len(d.Found) != 1 || d.At.IsZero() || open["other"].Info().Damage != nil {
 		t.Fatalf("after five reads: %+v, %+v", d, open["other"].Info().Damage)
 	}
-	if said := log.With("the store is damaged"); said != 1 {
-		t.Errorf("five reads have logged %d lines", said)
+	if said := log.With("this is said once, and syncd status goes on to say it\" ns=notes"); said != 1 {
+		t.Errorf("five reads have logged %d lines\n%s", said, log.String())
 	}
 	if metricOf(t, registry, "syncd_store_damaged", "notes") != 1 || metricOf(t, registry, "syncd_damage_findings_total", "notes") != 5 || metricOf(t, registry, "syncd_store_damaged", "other") != 0 {
 		t.Error("the metrics say something else")

@@ -85,6 +85,9 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 			return nil, errors.Join(err, ns.close())
 		}
 	}
+	if n.host != nil { // else open does it later
+		ns.followShards()
+	}
 	return ns, nil
 }
 

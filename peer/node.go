@@ -145,6 +145,9 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
+	for _, ns := range n.Namespaces() {
+		ns.followShards()
+	}
 	n.onClose(func() error { n.routing.CloseIdle(); return nil })
 	for id, serve := range map[protocol.ID]network.StreamHandler{
 		syncProtocol: n.serveSync, joinProtocol: n.serveJoin, askProtocol: n.serveAsk, routing.Protocol: n.serveRoute,

@@ -84,8 +84,7 @@ func (n *Node) answerRouted(remote ID, question *wire.Ask) ([]byte, error) {
 	return frame, nil
 }
 
-// openShards opens the way to the hosts of a namespace that is cut into shards. If it has a locator, the
-// node follows what they say of where keys are.
+// openShards opens the way to the hosts of a namespace that is cut into shards, and its locator.
 func (ns *Namespace) openShards() error {
 	n := ns.node
 	ns.hosts = &shards.Shards{NS: ns.core, Random: rand.Int64N, Paging: n.routing.Page, Net: routing.NewNet(routing.Config{
@@ -105,9 +104,6 @@ func (ns *Namespace) openShards() error {
 		Routed:  func(q wire.Question) { n.metrics.Routed(q) },
 		Refused: func() { n.metrics.RouteRefused() },
 	})}
-	if ns.core.Bodied() && n.core.Interval > 0 {
-		ns.hosts.Net.Go(ns.ctx, ns.collectBodies)
-	}
 	if !ns.core.Located() {
 		return nil
 	}
@@ -127,12 +123,25 @@ func (ns *Namespace) openShards() error {
 	if damaged := ns.hosts.Locator.Index.Stats().Damaged; damaged > 0 {
 		log.Warn("copies of the locator are damaged, or could not be read: they are fetched anew", slog.Int("copies", damaged))
 	}
-	ns.hosts.Net.Go(ns.ctx, func(ctx context.Context) {
-		ns.hosts.Follow(ctx, func(err error) {
-			log.Warn("copies of the locator could not be read or written: they are fetched anew, and written again", logError(err))
-		})
-	})
 	return nil
+}
+
+// followShards does in the background what asks hosts: it follows where keys are, and collects large values that
+// nothing names. The node has its host by then.
+func (ns *Namespace) followShards() {
+	if ns.hosts == nil {
+		return
+	}
+	if ns.core.Bodied() && ns.node.core.Interval > 0 {
+		ns.hosts.Net.Go(ns.ctx, ns.collectBodies)
+	}
+	if ns.core.Located() {
+		ns.hosts.Net.Go(ns.ctx, func(ctx context.Context) {
+			ns.hosts.Follow(ctx, func(err error) {
+				ns.node.log.Warn("copies of the locator could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
+			})
+		})
+	}
 }
 
 // closeShards makes durable what the locator knows, for the next start.

@@ -28,15 +28,15 @@ type gotten struct {
 func (r *runner) finding(f *model.Found) plan.Finding {
 	switch {
 	case errors.Is(f.Err, bodies.ErrLost):
-		return "lost"
+		return plan.FoundLost
 	case f.Err != nil:
-		return "short"
+		return plan.FoundShort
 	case f.Record != nil && !f.Record.Deleted:
-		return "record"
+		return plan.FoundRecord
 	case f.Nowhere:
-		return "nowhere"
+		return plan.FoundNowhere
 	}
-	return "nothing"
+	return plan.FoundNothing
 }
 
 // misread says of each read that came to something else than it should what it came to.

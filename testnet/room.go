@@ -21,7 +21,7 @@ func (r *runner) settled() bool {
 	if r.equal() {
 		return true
 	}
-	if r.result.outcome.Refused["limit"] == 0 {
+	if r.result.outcome.Refused[plan.RefusedLimit] == 0 {
 		return false
 	}
 	lacks, settled := r.lacks()

@@ -107,7 +107,7 @@ func newRunner(ctx context.Context, p *plan.Plan) *runner {
 	return r
 }
 
-// bulk lets small sets go in parts in every third run. Then the parts of a sync, the
+// bulk lets small sets go in parts in every third run. Then the parts of a sync and the
 // turns of peers are on their way when faults come.
 func (r *runner) bulk() syncing.Bulk {
 	if r.world.Draw(sim.ForIndices, 1, 0, 0)%3 != 0 {
@@ -250,16 +250,16 @@ func (r *runner) Refused(_ int, err error) {
 		err error
 		why plan.Refusal
 	}{
-		{reconcile.ErrRemoved, "removed"},
-		{reconcile.ErrDenied, "denied"},
-		{sim.ErrFull, "full"},
-		{hlc.ErrOutOfBounds, "future"},
-		{dbadapter.ErrLimit, "limit"},
-		{reconcile.ErrVersion, "version"},
-		{reconcile.ErrNotVerified, "unproved"},
-		{reconcile.ErrProtocol, "protocol"},
-		{model.ErrTimeout, "timeout"},
-		{changes.ErrCursorExpired, "expired"},
+		{reconcile.ErrRemoved, plan.RefusedRemoved},
+		{reconcile.ErrDenied, plan.RefusedDenied},
+		{sim.ErrFull, plan.RefusedFull},
+		{hlc.ErrOutOfBounds, plan.RefusedFuture},
+		{dbadapter.ErrLimit, plan.RefusedLimit},
+		{reconcile.ErrVersion, plan.RefusedVersion},
+		{reconcile.ErrNotVerified, plan.RefusedUnproved},
+		{reconcile.ErrProtocol, plan.RefusedProtocol},
+		{model.ErrTimeout, plan.RefusedTimeout},
+		{changes.ErrCursorExpired, plan.RefusedExpired},
 	} {
 		if errors.Is(err, c.err) {
 			r.result.outcome.Refused[c.why]++

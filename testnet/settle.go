@@ -48,7 +48,7 @@ func (r *runner) settle() error {
 		r.cluster.Settle(pace)
 		r.waitForAll()
 		done, err := r.wait(end, pace/2, r.settling)
-		// What was forced may need further rounds.
+		// Shards that were forced into other hosts may need further rounds.
 		for tries := 0; !done && err == nil && tries < mostHelps && (r.lapseSilent() || r.forceLayout() || r.cut()); tries++ {
 			end += r.plan.Settle
 			done, err = r.wait(end, pace/2, r.settling)

@@ -103,8 +103,7 @@ func (set *Set) Collection() status.Collection { return set.gc.Collection() }
 // and tells the members what this node holds.
 func (set *Set) Collect(ctx context.Context) (status.Swept, error) { return set.gc.Collect(ctx) }
 
-// Left is what has left the set since it was opened, by sweeps and at the end of
-// syncs.
+// Left is what has left the set since the last call, by sweeps and at the end of syncs.
 func (set *Set) Left() status.Swept { return set.gc.Left() }
 
 // Floor is up to when this node has collected deletions of the set.

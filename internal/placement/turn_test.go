@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -53,7 +55,7 @@ func newAdmins(t *testing.T, seed uint64, n int) *admins {
 		w.nodes = append(w.nodes, &admin{id: id, key: key, tables: map[roster.Table][]byte{}})
 		w.nodes[i].set = roster.New(roster.Config{Creator: w.nodes[0].id, Placement: string(placement), Verify: ed25519.Verify})
 	}
-	w.say(0, roster.Statement{Kind: roster.Found, Policy: &roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
+	w.say(0, roster.Statement{Kind: roster.Found, Policy: &roster.Policy{MaxSkew: time.Minute}, Placement: cbor.ByteString(placement)})
 	for i := 1; i < n; i++ {
 		w.say(0, roster.Statement{Kind: roster.Grant, Subject: w.nodes[i].id, Role: roster.RoleAdmin})
 	}

@@ -38,7 +38,7 @@ func (b bits) combined(o bits, op func(x, y uint64) uint64) bits {
 	all := make(bits, max(len(b), len(o)))
 	for i := range all {
 		x, y := b.chunk(i), o.chunk(i)
-		if x == y && op(1, 1) == 1 {
+		if x == y && op(1, 1) == 1 { // what both have stays
 			all[i] = x
 			continue
 		}
@@ -134,8 +134,11 @@ func (b bits) drop(i int) { b[i/chunkBits][i%chunkBits/64] &^= 1 << (i % 64) }
 func (b bits) within(o bits) bool {
 	for i, c := range b {
 		of := o.chunk(i)
+		if c == of {
+			continue
+		}
 		for w := range c {
-			if c != of && c[w]&^of[w] != 0 {
+			if c[w]&^of[w] != 0 {
 				return false
 			}
 		}

@@ -32,7 +32,9 @@ func (a *Asker) records(seen [][]*dbadapter.Record, one func(i int) (dbadapter.R
 			record.Replace(seen[i]...)
 		}
 		if err == nil {
-			writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record)
+			if writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record); err != nil {
+				err = &node.ItemError{Item: i, Err: err}
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -160,7 +160,7 @@ func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over t
 		case err != nil:
 			return t, true, err
 		case !apart:
-			t, err = q.read(id, &wire.Reply{Answer: said, Greeting: wire.Greeting{Floor: floor}})
+			t, err = q.read(id, &wire.Reply{Subject: q.Question.Subject(), Answer: said, Greeting: wire.Greeting{Floor: floor}})
 			return t, true, err
 		case a.Current():
 			return t, true, errApart

@@ -9,8 +9,8 @@ import (
 )
 
 // coordinates are those of a point as curve25519-voi has them in memory, and exports no
-// way to them. The point is x = X/Z, y = Y/Z, and Z is never 0. Both libraries have an element of the field in five
-// limbs of 51 bits.
+// way to them. The point is x = X/Z, y = Y/Z, and Z is never 0. Both libraries have an
+// element of the field in five limbs of 51 bits.
 type coordinates struct{ X, Y, Z, T field.Element }
 
 // readable reports whether points are in memory as coordinates says. On machines of 32

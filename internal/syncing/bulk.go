@@ -162,7 +162,8 @@ func (t *BulkTurn) over(stalled bool) {
 }
 
 // Claim is what one conversation has of the turn of its set: the right to be given many
-// records, until another peer takes the turn. A conversation that needs none has the zero value.
+// records, until another peer takes the turn. A conversation that needs none has
+// the zero value, which may only End.
 type Claim struct {
 	turn   *BulkTurn
 	remote roster.ID

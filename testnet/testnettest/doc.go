@@ -41,10 +41,10 @@
 // # Limits
 //
 // The nodes listen over TCP alone, not over QUIC, whose connections could not be broken or
-// held; the tests of package peer sync over QUIC. They live in one process. Kill breaks their connections and leaves their
-// stores as a dead process would, but a commit under way completes, and unsynced
-// writes are not lost. A partition refuses and resets connections; Cut holds back
-// the bytes of one direction. Links have no delay and no loss.
+// held; the tests of package peer sync over QUIC. They live in one process. Kill breaks
+// their connections and leaves their stores as a dead process would, but a commit under
+// way completes, and unsynced writes are not lost. A partition refuses and resets
+// connections; Cut holds back the bytes of one direction. Links have no delay and no loss.
 //
 // Real sockets have their own timing: no seed replays a test that fails one time
 // in a hundred. The simulator in package testnet replays its runs; it drives the

@@ -26,6 +26,12 @@ func (b *batch) add(e entry) {
 	b.size += len(e.key) + len(e.value) + kv.EntryBytes
 }
 
+// largeCommit is from how many entries on a commit goes past Badger's transactions. These
+// gather what they write in a map, of which it comes in no order: of 8,192 entries each
+// takes twice as long. What goes past them takes some hundred KiB of memory for the
+// largest commit that there may be.
+const largeCommit = 1024
+
 // fits reports whether a batch has room for an entry more, beside the mark of its end.
 func (d *db) fits(b *batch, key, value []byte) bool {
 	return int64(len(b.entries))+2 < d.badger.MaxBatchCount() &&
@@ -43,17 +49,36 @@ func (d *db) commit(b *batch) error {
 	if err := d.lost(); err != nil {
 		return err
 	}
-	return d.times.commit(func(time uint64) error { return d.load(b, time) })
+	return d.times.commit(func(time uint64) error {
+		if len(b.entries) < largeCommit {
+			return d.commitSmall(b, time)
+		}
+		return d.commitLarge(b, time)
+	})
 }
 
-// load hands Badger the entries as it would log those of a transaction: each says
+func (d *db) commitSmall(b *batch, time uint64) error {
+	txn := d.badger.NewTransactionAt(time-1, true)
+	defer txn.Discard()
+	for _, e := range b.entries {
+		var err error
+		if e.deleted {
+			err = txn.Delete(e.key)
+		} else {
+			err = txn.Set(e.key, e.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return txn.CommitAt(time, nil)
+}
+
+// commitLarge hands Badger the entries as it would log those of a transaction: each says
 // that it is a part of one, and behind them stands the mark of its end, without which
 // none of them is there after a power cut (probe_log.go). Badger's own restoring of
 // backups is the way to do so.
-//
-// Badger's transactions gather what they write in a map, of which it comes in no order: of
-// 8,192 entries each takes twice as long.
-func (d *db) load(b *batch, time uint64) error {
+func (d *db) commitLarge(b *batch, time uint64) error {
 	l := d.badger.NewKVLoader(1)
 	part := [...]byte{txnMark}
 	gone := [...]byte{txnMark | deletedMark}

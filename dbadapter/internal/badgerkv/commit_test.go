@@ -40,10 +40,10 @@ func counts(t *testing.T, v kv.Reader, keys int) map[string]int {
 	return held
 }
 
-// TestLargeCommitIsWhole: of a commit, nothing is
+// TestLargeCommitIsWhole: of a commit that goes past Badger's transactions, nothing is
 // there where its log ends before the mark of its end, and all of it where that is there.
 func TestLargeCommitIsWhole(t *testing.T) {
-	const keys = 1500
+	const keys = largeCommit + 500
 	dir := t.TempDir()
 	d, err := Engine{}.open(dir, false)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestLargeCommitIsWhole(t *testing.T) {
 
 // TestRefusedCommit: a commit that Badger refuses is an error, of any size.
 func TestRefusedCommit(t *testing.T) {
-	for _, keys := range []int{1, 10, 1500} {
+	for _, keys := range []int{1, 10, largeCommit - 1, largeCommit, largeCommit + 500} {
 		d, err := Engine{}.open(t.TempDir(), false)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -143,14 +144,22 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 // forget runs on the committer's goroutine.
 func (n *namespace) forget(seqs []uint64) error {
 	slices.Sort(seqs)
-	return n.change(func(txn kv.Txn, m *layout.Meta) error {
+	errNone := errors.New("none of them is there")
+	err := n.change(func(txn kv.Txn, m *layout.Meta) error {
 		for _, seq := range slices.Compact(seqs) {
 			if err := n.stageForget(txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
 				return err
 			}
 		}
+		if *m == n.Meta { // a full disk takes no commit
+			return errNone
+		}
 		return nil
 	})
+	if errors.Is(err, errNone) {
+		return nil
+	}
+	return err
 }
 
 // stageForget takes an entry of these kinds out of the kept log, if it is there.

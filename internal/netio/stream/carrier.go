@@ -154,11 +154,11 @@ func (c *Carrier) end(failed error) error {
 // linger closes a stream over TCP after a refusal in the middle of a session. The peer may
 // be sending: it does not hear that this side reads no more, and reads the refusal when it
 // has sent all. What arrives meanwhile is dropped, up to a bound. A peer that has more to
-// send, or says nothing, is reset: nothing waits for its deadline.
+// send, or says nothing, is reset: nothing waits for its deadline, nor for the bandwidth.
 func (c *Carrier) linger() {
 	c.over = true
 	if c.stream.CloseWrite() == nil && c.stream.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
-		if _, err := io.CopyN(io.Discard, c.stream, lingerBytes); errors.Is(err, io.EOF) {
+		if _, err := io.CopyN(io.Discard, c.pace.stream.Stream, lingerBytes); errors.Is(err, io.EOF) {
 			_ = c.stream.Close() // both sides have
 			return
 		}

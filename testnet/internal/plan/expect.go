@@ -33,20 +33,34 @@ type Expect struct {
 // Refusal is a reason for which a node refuses a write, a record or a session.
 type Refusal string
 
+// The refusals that a scenario can expect.
+const (
+	// RefusedDenied: a session's proof of membership does not hold.
+	RefusedDenied Refusal = "denied"
+	// RefusedExpired: a watch whose cursor has expired.
+	RefusedExpired Refusal = "expired"
+	// RefusedFull: a write that the disk has no room for.
+	RefusedFull Refusal = "full"
+	// RefusedFuture: a record whose version is too far ahead of the clock.
+	RefusedFuture Refusal = "future"
+	// RefusedLimit: a write or a record whose index has no room for its key.
+	RefusedLimit Refusal = "limit"
+	// RefusedProtocol: a session that broke the protocol.
+	RefusedProtocol Refusal = "protocol"
+	// RefusedRemoved: a session of a node that has been removed.
+	RefusedRemoved Refusal = "removed"
+	// RefusedTimeout: a session of which a frame did not come in time.
+	RefusedTimeout Refusal = "timeout"
+	// RefusedUnproved: a session whose differences did not explain the gap between
+	// the digests.
+	RefusedUnproved Refusal = "unproved"
+	// RefusedVersion: a session of another protocol version.
+	RefusedVersion Refusal = "version"
+)
+
 // Refusals lists all of them, in alphabetical order.
 func Refusals() []Refusal {
-	return []Refusal{
-		"denied",   // a session's proof of membership does not hold
-		"expired",  // a watch whose cursor has expired
-		"full",     // a write that the disk has no room for
-		"future",   // a record whose version is too far ahead of the clock
-		"limit",    // a write or a record whose index has no room for its key
-		"protocol", // a session that broke the protocol
-		"removed",  // a session of a node that has been removed
-		"timeout",  // a session of which a frame did not come in time
-		"unproved", // a session whose differences did not explain the gap between the digests
-		"version",  // a session of another protocol version
-	}
+	return []Refusal{RefusedDenied, RefusedExpired, RefusedFull, RefusedFuture, RefusedLimit, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
 // Outcome is the part of a run's result that an expectation can name.

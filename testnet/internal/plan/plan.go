@@ -128,15 +128,23 @@ type Random struct {
 // Finding is what a read of a key comes to, as "get 2 key7 expect nowhere" says it.
 type Finding string
 
+// The findings.
+const (
+	// FoundRecord: a record.
+	FoundRecord Finding = "record"
+	// FoundNothing: nothing; hosts were asked.
+	FoundNothing Finding = "nothing"
+	// FoundNowhere: nothing, by the locator; no node was asked.
+	FoundNowhere Finding = "nowhere"
+	// FoundShort: too few hosts have answered.
+	FoundShort Finding = "short"
+	// FoundLost: the record is there, and no host has its value.
+	FoundLost Finding = "lost"
+)
+
 // Findings lists all of them.
 func Findings() []Finding {
-	return []Finding{
-		"record",  // a record
-		"nothing", // nothing; hosts were asked
-		"nowhere", // nothing, by the locator; no node was asked
-		"short",   // too few hosts have answered
-		"lost",    // the record is there, and no host has its value
-	}
+	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundShort, FoundLost}
 }
 
 // Bounds of a plan. They keep a text from asking for more memory or time than a

@@ -73,8 +73,9 @@ func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, erro
 }
 
 // Batch writes the items of a JSON list of api.BatchItem, all or none, and returns their
-// versions, also beside an error where too few hosts have confirmed them. The list goes out as it is: bytes that are not UTF-8 are refused, and not
-// replaced. The timeout, if not empty, is for how long the daemon waits for hosts.
+// versions, also beside an error where too few hosts have confirmed them. The list goes
+// out as it is: bytes that are not UTF-8 are refused, and not replaced. The timeout, if
+// not empty, is for how long the daemon waits for hosts.
 func (c *Client) Batch(ctx context.Context, ns string, list []byte, timeout string) ([]string, error) {
 	var out api.Versions
 	in := api.BatchParams{NSParams: api.OfNS(ns), Timeout: timeout}

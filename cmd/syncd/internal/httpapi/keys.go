@@ -75,6 +75,7 @@ func getOptions(p *api.ReadParams) (all []peer.GetOption, err error) {
 	return all, nil
 }
 
+// putInput has no Patience: the time of a put begins when its value is here.
 type putInput struct {
 	api.PutParams
 	RawRequest

@@ -78,7 +78,7 @@ func (s *server) importLines(ctx context.Context, ns *peer.Namespace, in *import
 	case errors.Is(err, peer.ErrFutureVersion), errors.Is(err, peer.ErrLimit):
 		detail = fmt.Errorf("line %d: %w", line, err)
 	}
-	p := problem.From(detail)
+	p := problem.From(fail(detail))
 	p.Line, p.Kept = line, done.Items-done.Refused
 	if done.Refused > 0 {
 		p.Import = &result
