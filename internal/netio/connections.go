@@ -63,6 +63,12 @@ func (c *connections) carry(m Members) {
 	c.members = m
 }
 
+func (c *connections) isMember(id peer.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members != nil && c.members.IsMember(id)
+}
+
 // arrival is what is known of a connection before its handshake.
 type arrival struct {
 	// proved: packets to the address of the connection have reached
@@ -127,6 +133,22 @@ func (c *connections) identified(in *inbound, id peer.ID) {
 	}
 	c.mu.Unlock()
 	closing.close()
+}
+
+// Notifee marks a peer once the manager knows its connection. A mark that is set before goes with the
+// peer's connection of before, if that ends in between.
+func (c *connections) Notifee() network.Notifiee {
+	manager := c.BasicConnMgr.Notifee()
+	return &network.NotifyBundle{
+		ConnectedF: func(n network.Network, conn network.Conn) {
+			manager.Connected(n, conn)
+			id := conn.RemotePeer()
+			if conn.Stat().Direction == network.DirOutbound || c.isMember(id) { // this node dials members, and inviters
+				c.keep(id)
+			}
+		},
+		DisconnectedF: manager.Disconnected,
+	}
 }
 
 // keep marks a peer for the connection manager. When there are more than

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
 )
 
 // The oldest connection of a crowded address gives way, and no address loses
@@ -74,3 +78,39 @@ func TestSiteOf(t *testing.T) {
 		}
 	}
 }
+
+// A member that connects anew is marked, also where its connection of before ends in between.
+func TestReturningMemberIsKept(t *testing.T) {
+	c, err := newConnections(defaults, &network.NullResourceManager{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var members known
+	members.Store(peer.ID("member"), true)
+	c.carry(&members)
+	before, after := &endedConn{id: "member"}, &endedConn{id: "member"}
+	manager := c.Notifee()
+	for _, step := range []func(){
+		func() { c.identified(&inbound{}, "member") },
+		func() { manager.Connected(nil, before) },
+		func() { c.identified(&inbound{}, "member") },
+		func() { manager.Disconnected(nil, before) },
+		func() { manager.Connected(nil, after) },
+	} {
+		step()
+	}
+	if info := c.GetTagInfo("member"); info == nil || info.Tags["syncd"] != 1 {
+		t.Errorf("it is not marked: %+v", info)
+	}
+}
+
+// endedConn is a connection that has a peer and nothing else.
+type endedConn struct {
+	network.Conn
+	id peer.ID
+}
+
+func (c *endedConn) RemotePeer() peer.ID           { return c.id }
+func (c *endedConn) RemoteMultiaddr() ma.Multiaddr { return ma.StringCast("/ip4/127.0.0.1/tcp/1") }
+func (c *endedConn) Stat() network.ConnStats       { return network.ConnStats{} }

@@ -39,7 +39,6 @@ func (t *quicTransport) Dial(ctx context.Context, addr ma.Multiaddr, to peer.ID)
 	if err != nil {
 		return nil, err
 	}
-	t.connections.keep(to) // this node dials members, and inviters
 	// With hole punching the dial of the one side is an inbound connection.
 	if !accepted(conn) {
 		return nil, errGaveWay

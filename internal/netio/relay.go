@@ -239,11 +239,7 @@ func (c *connections) serveRelay(h host.Host) (*relay.Relay, error) {
 }
 
 // AllowReserve implements relay.ACLFilter: members have places.
-func (c *connections) AllowReserve(id peer.ID, _ ma.Multiaddr) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.members != nil && c.members.IsMember(id)
-}
+func (c *connections) AllowReserve(id peer.ID, _ ma.Multiaddr) bool { return c.isMember(id) }
 
 // AllowConnect implements relay.ACLFilter: two members of one namespace reach one
 // another.

@@ -85,7 +85,6 @@ type hostUpgrader struct {
 // Upgrade implements transport.Upgrader. libp2p calls it for outbound connections
 // only: it upgrades a listener once, not its connections.
 func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to peer.ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
-	u.connections.keep(to) // this node dials members, and inviters
 	if u.dialed != nil && isTCP(conn.RemoteMultiaddr()) {
 		wrapped, err := u.dialed(ctx, to, conn)
 		if err != nil {
