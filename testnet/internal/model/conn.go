@@ -84,7 +84,7 @@ func (p *process) dial(to *Node, serve func(ctx context.Context, c *conn)) *conn
 	return c
 }
 
-// accept has the process answer a stream, in a routine; false: there is none.
+// accept starts a routine of the process that answers a stream. It reports whether there is a process.
 func (n *Node) accept(s *sim.Stream, from int, serve func(ctx context.Context, c *conn)) bool {
 	p := n.process
 	if p == nil {

@@ -97,8 +97,8 @@ func all(example string, read func(e *Event, rest string) error, print func(e *E
 	return &operand{example: example, read: func(e *Event, rest string) (string, error) { return "", read(e, rest) }, print: print}
 }
 
-// tail is an operand of two words at the end of a line, the first of them fixed. The last
-// words of a quoted value end with its quote, and are none.
+// tail is an operand of two words at the end of a line, the first of them fixed. A last word
+// that ends with a quote belongs to a quoted value, and is no operand.
 func tail(fixed, example string, of func(e *Event) field) *operand {
 	return &operand{example: example, last: true, read: func(e *Event, rest string) (string, error) {
 		before, last := cutLastWord(rest)

@@ -90,7 +90,7 @@ Answers once all are durable, with their versions. A batch has at most 4,096 ite
 	Export = Route[ExportParams, None]{"export", "GET /v1/ns/{ns}/export", `Export records, a JSON object a line
 Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection, behind a last line ` + ExportProblem + `…}, which holds the problem: an export after the last key goes on.`}
 	Watch = Route[WatchParams, Event]{"watch", "GET /v1/ns/{ns}/watch", `Watch what changes
-Server-sent events: each key's latest change behind the cursor, in the order of the commits, and then those to come, whoever wrote them. The event's type is its kind, its id the cursor, its data the JSON. The first one comes at once, and at least one of kind at, or a comment, each 15 seconds. 410: the cursor has expired; watch from start. What goes wrong later comes as an event of the type error, whose data is a problem.`}
+The daemon sends server-sent events. First it sends the latest change of each key behind the cursor, in the order of the commits. Then it sends each change as it is committed, whoever wrote it. An event's type is its kind, its id is the cursor, and its data is the JSON. The daemon sends the first event at once, and at least an event of the kind at, or a comment, each 15 seconds. 410: the cursor has expired; watch from start. A later failure is an event of the type error, whose data is a problem.`}
 	WatchFrom = Route[WatchFromParams, Event]{"watch-from", "POST /v1/ns/{ns}/watch", `Watch what changes behind a long cursor
 As the GET; the cursor is in the body, since that of a namespace of many shards is longer than an address may be. Its events have no id.`}
 	DiffKeys = Route[DiffKeysParams, KeyDifference]{"diff-keys", "GET /v1/ns/{ns}/diff/keys", `List the keys that differ from a peer, a JSON object a line; changes nothing
@@ -196,6 +196,10 @@ type (
 		NSParams
 		Through uint64 `query:"through" required:"true" minimum:"1" doc:"the number of the last entry to forget: what has come since it was listed stays"`
 	}
+	// PrefixParams choose keys.
+	PrefixParams struct {
+		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	}
 	// RecordParams name a record. The daemon has the key in base64: see flattenKeys.
 	RecordParams struct {
 		NSParams
@@ -228,7 +232,7 @@ type (
 	}
 	ListParams struct {
 		NSParams
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+		PrefixParams
 		Cursor string `query:"cursor" doc:"the cursor of the page before"`
 		Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many keys at most"`
 	}
@@ -247,33 +251,33 @@ type (
 	}
 	ExportParams struct {
 		NSParams
-		Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+		PrefixParams
 		After    string `query:"after" doc:"only keys behind this one, percent-encoded; it need not exist"`
 		Versions bool   `query:"versions" doc:"with versions, and with deleted and expired records"`
 	}
 	WatchParams struct {
 		NSParams
-		Since  string `query:"since" doc:"the cursor of an event, behind which the watch goes on; start: what is held comes first, and an event at; absent: from now on"`
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-		Last   string `header:"Last-Event-ID" doc:"as since, which it takes the place of: the cursor of the last event, as browsers send it when they connect again"`
+		Since string `query:"since" doc:"the cursor of an event, behind which the watch goes on; start: what is held comes first, and an event at; absent: from now on"`
+		PrefixParams
+		Last string `header:"Last-Event-ID" doc:"as since, which it takes the place of: the cursor of the last event, as browsers send it when they connect again"`
 	}
 	WatchFromParams struct {
 		NSParams
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-		Body   WatchRequest
+		PrefixParams
+		Body WatchRequest
 	}
 	DiffParams struct {
 		NSParams
-		Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+		Peer string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
+		PrefixParams
 		Dir    string `query:"dir" enum:"both,pull,push" default:"both" doc:"which way the forecast lets records go"`
 		Method string `query:"method" enum:"auto,sketch,all" default:"auto" doc:"how the differences are found"`
 	}
 	DiffKeysParams struct {
 		NSParams
-		Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-		Limit  int    `query:"limit" minimum:"0" doc:"list at most so many keys; 0: all"`
+		Peer string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
+		PrefixParams
+		Limit int `query:"limit" minimum:"0" doc:"list at most so many keys; 0: all"`
 	}
 	WhyParams struct {
 		RecordParams
@@ -292,6 +296,9 @@ type (
 
 // OfNS names a namespace.
 func OfNS(name string) NSParams { return NSParams{name} }
+
+// Under chooses the keys that begin with a prefix.
+func Under(prefix string) PrefixParams { return PrefixParams{prefix} }
 
 // Record names a record.
 func Record(ns string, key []byte) RecordParams { return RecordParams{NSParams{ns}, string(key)} }

@@ -41,7 +41,7 @@ func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return c.list(ctx, a, daemon)
 	}
 	stop := headway(ctx, a.bars(), daemon, "diff", syncTarget{c.NS, c.Peer})
-	r, err := client.Ask(ctx, daemon, api.GetDiff, api.DiffParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, Prefix: c.Prefix})
+	r, err := client.Ask(ctx, daemon, api.GetDiff, api.DiffParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, PrefixParams: api.Under(c.Prefix)})
 	stop()
 	err = a.answer(attempt(err, "diff %q with %s", c.NS, c.Peer), r, func() { a.printDiff(r) })
 	if err == nil && r.Differences() > 0 {
@@ -63,7 +63,7 @@ func (a *app) printDiff(r api.Report) {
 // list prints the keys that differ.
 func (c diffCmd) list(ctx context.Context, a *app, daemon *client.Client) error {
 	listed := 0
-	last, err := daemon.DiffKeys(ctx, api.DiffKeysParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, Prefix: c.Prefix, Limit: c.Limit}, func(d *api.KeyDifference) error {
+	last, err := daemon.DiffKeys(ctx, api.DiffKeysParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, PrefixParams: api.Under(c.Prefix), Limit: c.Limit}, func(d *api.KeyDifference) error {
 		listed++
 		a.printKeyDifference(d)
 		return a.stdout.err

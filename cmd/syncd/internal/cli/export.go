@@ -34,7 +34,7 @@ Examples:
 
 // Run prints the lines.
 func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	in := api.ExportParams{NSParams: api.OfNS(c.NS), Prefix: c.Prefix, Versions: c.Versions}
+	in := api.ExportParams{NSParams: api.OfNS(c.NS), PrefixParams: api.Under(c.Prefix), Versions: c.Versions}
 	if c.After != "" {
 		after, err := keyArg{Key: c.After, Key64: c.Key64}.bytes()
 		if err != nil {

@@ -214,7 +214,7 @@ func (c lsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	all := []api.KeyInfo{}
 	t := a.table("size", "time", "version", "key")
 	for cursor := ""; ; {
-		page, err := client.Ask(ctx, daemon, api.ListKeys, api.ListParams{NSParams: api.OfNS(c.NS), Prefix: c.Prefix, Cursor: cursor, Limit: pageSize})
+		page, err := client.Ask(ctx, daemon, api.ListKeys, api.ListParams{NSParams: api.OfNS(c.NS), PrefixParams: api.Under(c.Prefix), Cursor: cursor, Limit: pageSize})
 		if err != nil {
 			return attempt(err, "list keys of %q", c.NS)
 		}

@@ -95,7 +95,7 @@ const maxEvent = 4<<20 + api.MaxWatchBody
 // one of the daemon's, or ErrNoDaemon where the connection broke.
 func (c *Client) Watch(ctx context.Context, ns, since string, prefix []byte, told func(*api.Event) error) error {
 	// A cursor may be longer than an address.
-	in := api.WatchFromParams{NSParams: api.OfNS(ns), Prefix: string(prefix), Body: api.WatchRequest{Since: since}}
+	in := api.WatchFromParams{NSParams: api.OfNS(ns), PrefixParams: api.Under(string(prefix)), Body: api.WatchRequest{Since: since}}
 	resp, err := c.do(ctx, newRequest(api.WatchFrom, in))
 	if err != nil {
 		return err

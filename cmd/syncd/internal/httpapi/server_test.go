@@ -196,7 +196,7 @@ func TestAnyKey(t *testing.T) {
 	})
 	var keys []string
 	for cursor := ""; ; {
-		page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), Prefix: "", Cursor: cursor, Limit: 7})
+		page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), Cursor: cursor, Limit: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestAnyKey(t *testing.T) {
 		t.Errorf("%d keys listed of %d, sorted %v", len(keys), len(held), slices.IsSorted(keys))
 	}
 	// A prefix is any bytes, too.
-	page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), Prefix: "\xff", Cursor: "", Limit: 1000})
+	page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), PrefixParams: api.Under("\xff"), Limit: 1000})
 	if err != nil || len(page.Keys) == 0 {
 		t.Fatalf("keys that begin with ff: %d, %v", len(page.Keys), err)
 	}
