@@ -71,9 +71,11 @@ func (c *committer) dropAhead(n *namespace) error {
 	if n.Meta.Own == 0 {
 		return nil
 	}
+	view := c.store.db.View()
+	defer view.Close()
 	return n.changeHidden(func(txn kv.Txn, m *layout.Meta) error {
 		for seq := m.Own; seq <= m.Kept.Seq; seq++ {
-			if err := n.stageForget(txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
+			if err := n.stageForget(view, txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
 				return err
 			}
 		}
@@ -102,6 +104,8 @@ func (c *committer) trimPiece(n *namespace) error {
 	if err != nil {
 		return err
 	}
+	view := c.store.db.View()
+	defer view.Close()
 	trimmed := n.trimmed
 	err = n.change(func(txn kv.Txn, m *layout.Meta) error {
 		for _, key := range keys {
@@ -112,7 +116,7 @@ func (c *committer) trimPiece(n *namespace) error {
 				return damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
 			}
 			trimmed = binary.BigEndian.Uint64(key[prefixSize+1:])
-			if err := n.stageForget(txn, &m.Kept, trimmed, dbadapter.KeptConflict); err != nil {
+			if err := n.stageForget(view, txn, &m.Kept, trimmed, dbadapter.KeptConflict); err != nil {
 				return err
 			}
 		}

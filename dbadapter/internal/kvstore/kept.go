@@ -145,9 +145,11 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 func (n *namespace) forget(seqs []uint64) error {
 	slices.Sort(seqs)
 	errNone := errors.New("none of them is there")
+	view := n.store.db.View()
+	defer view.Close()
 	err := n.change(func(txn kv.Txn, m *layout.Meta) error {
 		for _, seq := range slices.Compact(seqs) {
-			if err := n.stageForget(txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
+			if err := n.stageForget(view, txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
 				return err
 			}
 		}
@@ -162,10 +164,8 @@ func (n *namespace) forget(seqs []uint64) error {
 	return err
 }
 
-// stageForget takes an entry of these kinds out of the kept log, if it is there.
-func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, seq uint64, whys ...dbadapter.Why) error {
-	view := n.store.db.View()
-	defer view.Close()
+// stageForget takes an entry of these kinds out of the kept log, if it is there as of the view.
+func (n *namespace) stageForget(view kv.Reader, txn kv.Txn, m *layout.Kept, seq uint64, whys ...dbadapter.Why) error {
 	for _, why := range whys {
 		key := keptKey(n.Number, layout.KindKept, why, seq)
 		entry, err := kv.Get(view, key)
